@@ -4,6 +4,9 @@
 accuracy  Plans for many problems and networks, then runs configurations whose number of machines no experiment had, on
           simulated hosts with modelled costs. Prints errors of the time to the target, how many bands hold, and the
           regret of the choices against the best run in hindsight. --rows FILE keeps every prediction.
+held-out  The same for problems and networks that nobody looked at while the models were made.
+cost      Plans for data of which a pass takes a second or more: what the experiments cost compared with the run that
+          they choose, on simulated hosts with modelled costs.
 reality   The same on the cores of this machine, with real clocks: each configuration of a plan runs three times.
 paper     Figures 1, 3, 4 and 5 of Pan et al. (Hemingway) on MNIST, digit 5 against the rest, hinge loss: time per round
           and convergence by workers, the fit, predictions for workers that were left out, and 1 and 10 rounds ahead.
@@ -85,6 +88,31 @@ def problems(parley, folder, data, quick, scale=1):
     return found[:2] if quick else found
 
 
+HELD_OUT_CLUSTERS = {
+    "10 Gbit/s, 20 us": {"latency": 20e-6, "bandwidth": 1.2e9, **COMMON},
+    "300 Mbit/s, 200 us": {"latency": 200e-6, "bandwidth": 3.6e7, **COMMON},
+}
+
+
+def held_out_problems(parley, folder, quick):
+    """Other seeds, shapes, losses and penalties than those of `problems`."""
+
+    def text(rows, columns, nonzeros, seed):
+        return generate(parley, folder, "text", rows, columns, nonzeros, seed)
+
+    dense = generate(parley, folder, "dense", 1500, 40, 0, 37)
+    found = [
+        ("text, logistic", text(5000, 300, 15, 31), ["--loss", "logistic"]),
+        ("text, hinge, strong penalty", text(4000, 700, 35, 32), ["--loss", "hinge", "--lambda", "1e-3"]),
+        ("short rows, squared hinge", text(7000, 1000, 10, 33), ["--loss", "squared-hinge"]),
+        ("wide text, squared", text(2500, 4000, 30, 34), ["--loss", "squared"]),
+        ("text, Huber", text(3500, 600, 25, 35), ["--loss", "huber"]),
+        ("penalised intercept", text(3000, 900, 20, 36), ["--loss", "logistic", "--intercept", "penalised"]),
+        ("dense, squared, standardised", dense, ["--loss", "squared", "--standardise", "--lambda", "1e-2"]),
+    ]
+    return found[:2] if quick else found
+
+
 def trained(parley, folder, path, row, *words):
     """Seconds of a run with this configuration, without reading; None if it did not reach the target."""
     words = ["--preset", row["preset"], "--workers", row["workers"], "--gap", TARGET, "--rounds", 5000, *words]
@@ -145,9 +173,17 @@ def regret_of(plan, run):
 
 
 def accuracy(parley, folder, asked):
+    predict(parley, folder, asked, problems(parley, folder, asked.data, asked.quick), CLUSTERS)
+
+
+def held_out(parley, folder, asked):
+    predict(parley, folder, asked, held_out_problems(parley, folder, asked.quick), HELD_OUT_CLUSTERS)
+
+
+def predict(parley, folder, asked, tasks, clusters):
     found, regrets, table = [], [], []
-    for name, path, options in problems(parley, folder, asked.data, asked.quick):
-        for title, cluster in CLUSTERS.items():
+    for name, path, options in tasks:
+        for title, cluster in clusters.items():
             network = folder / "network.json"
             network.write_text(json.dumps(cluster))
             plan = plan_for(parley, path, options, network)
@@ -200,6 +236,39 @@ def reality(parley, folder, asked):
         markdown(columns, [*table, ["all", "", len(found), *verdict(found), percent(statistics.median(regrets))]])
         + "\n"
     )
+
+
+def cost(parley, folder, asked):
+    """What experiments cost, in seconds of one machine, compared with the chosen run."""
+    big = generate(parley, folder, "text", 40000, 2000, 50, 41)
+    long = generate(parley, folder, "text", 20000, 500, 100, 42)
+    network, file, rows = folder / "network.json", folder / "plan.json", []
+    dual = ["--presets", "cocoa+,cocoa,ma-sgd"]
+    for path, options in (
+        (big, ["--loss", "hinge", "--lambda", "1e-5", *dual]),
+        (big, ["--loss", "logistic", "--lambda", "1e-5"]),
+        (big, ["--loss", "squared-hinge", "--lambda", "1e-5"]),
+        (long, ["--loss", "hinge", "--lambda", "1e-4", *dual]),
+        (long, ["--loss", "logistic", "--lambda", "1e-5", *dual]),
+    ):
+        for nonzero in (2e-6, 8e-6):
+            network.write_text(json.dumps({**next(iter(CLUSTERS.values())), "nonzero": nonzero}))
+            modelled = ["--network", network, "--compute", "modelled", "--json", "--quiet"]
+            words = ["--target", 1e-3, "--machines", "1-8", *options, *modelled]
+            path.with_name(path.name + ".experiments.json").unlink(missing_ok=True)  # nothing is known before
+            file.write_text(call(parley, "plan", path, *words))
+            plan = json.loads(file.read_text())
+            choice, loss = plan["choice"], options[: options.index("--presets")] if "--presets" in options else options
+            words = ["--engine", "sim", "--hosts", choice["machines"], *loss, *modelled, "--plan", file]
+            run = json.loads(call(parley, "train", path, *words, "--model", folder / "m.safetensors"))
+            took = run["seconds"]["total"]
+            spent = plan["experiments"]["seconds"]
+            chosen = f"{choice['preset']} x {choice['workers']}"
+            rows.append([options[1], f"{nonzero:g}", chosen, f"{choice['low']:.0f} to {choice['high']:.0f}"])
+            rows[-1] += [f"{took:.0f}", f"{spent:.1f}", percent(spent / (took * choice["machines"]))]
+            print(rows[-1], file=sys.stderr, flush=True)
+    columns = ["loss", "seconds of a non-zero", "choice", "predicted seconds", "took", "experiments"]
+    print(markdown([*columns, "of the run, by seconds of a machine"], rows) + "\n")
 
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -410,40 +479,83 @@ def paper(parley, folder, asked):
         paper_page(asked.page, courses, seconds, whole, left_out, [columns, *rows])
 
 
+def adapt_problems(parley, folder, quick):
+    """(name, file, options, target, numbers of machines, seconds of a non-zero) of each problem."""
+
+    def text(rows, columns, nonzeros, seed):
+        return generate(parley, folder, "text", rows, columns, nonzeros, seed)
+
+    dense = generate(parley, folder, "dense", 2000, 40, 0, 15)
+    standard = ["--loss", "squared", "--standardise", "--lambda", "0.1"]
+    found = [
+        ("text, logistic", text(4000, 500, 30, 11), ["--loss", "logistic"], 1e-4, "3-8", 4e-8),
+        ("text, hinge", text(3000, 400, 25, 12), ["--loss", "hinge"], 1e-3, "4-8", 4e-8),
+        ("text, squared hinge", text(6000, 2000, 20, 13), ["--loss", "squared-hinge"], 1e-4, "4-8", 4e-8),
+        ("wide text, logistic", text(3000, 5000, 40, 14), ["--loss", "logistic"], 1e-4, "4-8", 4e-8),
+        ("text, squared", text(3000, 300, 20, 16), ["--loss", "squared"], 1e-5, "4-8", 4e-8),
+        ("dense, squared", dense, standard, 1e-4, "2-8", 4e-7),
+        ("text, logistic, slow machines", text(4000, 500, 30, 11), ["--loss", "logistic"], 1e-5, "1-8", 4e-7),
+        ("text, hinge, slow machines", text(3000, 400, 25, 12), ["--loss", "hinge"], 1e-3, "1-8", 4e-7),
+    ]
+    return found[:2] if quick else found
+
+
+def fixed_choices(plan, factor, most=10):
+    """Methods on the machines of the plan, the best ones with exchanges that take `factor` times as long first."""
+    choice = plan["choice"]
+
+    def predicted(one):
+        return one["curve"][-1][0] * (one["compute_seconds"] + factor * one["exchange_seconds"])
+
+    return sorted(choice["alternatives"], key=predicted)[:most] + choice["alternatives"][:1]
+
+
 def adapt(parley, folder, asked):
     """Seconds of runs with the plan's choice fixed, with --adapt, and of the best fixed choice in hindsight."""
     rows = []
     network = folder / "network.json"
-    network.write_text(json.dumps({"latency": 50e-6, "bandwidth": 1.2e8, **COMMON, "nonzero": 4e-8}))
-    for name, path, options in problems(parley, folder, None, asked.quick)[:4]:
+    quick_network = next(iter(CLUSTERS.values()))
+    for name, path, options, target, machines, nonzero in adapt_problems(parley, folder, asked.quick):
+        network.write_text(json.dumps({**quick_network, "nonzero": nonzero}))
         modelled = ["--network", network, "--compute", "modelled", *options, "--json", "--quiet"]
-        presets = HINGE_PRESETS if "hinge" in options else "cocoa+,cocoa"
-        plan = folder / "plan.json"
-        words = ["--machines", 8, "--target", TARGET, "--presets", presets, "--experiments", "600s"]
-        plan.write_text(call(parley, "plan", path, *words, *modelled))
-        table = json.loads(plan.read_text())["table"]
-        for change in ("", f"{table[0]['seconds'] / 2:.6f}s:5"):
-            common = ["--engine", "sim", "--hosts", 8, *modelled, "--gap", TARGET, "--model", folder / "m.safetensors"]
-            common += ["--network-change", change] if change else []
+        file, log = folder / "plan.json", folder / "adapted.jsonl"
+        words = ["--machines", machines, "--target", target, "--presets", "cocoa+,cocoa", "--experiments", "6000s"]
+        file.write_text(call(parley, "plan", path, *words, *modelled))
+        plan = json.loads(file.read_text())
+        choice = plan["choice"]
+        for factor in (1, 5):
+            common = ["--engine", "sim", "--hosts", choice["machines"], *modelled, "--gap", target]
+            common += ["--model", folder / "m.safetensors"]
+            common += ["--network-change", f"{choice['seconds'] / 2:.6f}s:{factor}"] if factor > 1 else []
 
             def seconds(*more, path=path, common=common):
                 return json.loads(call(parley, "train", path, *common, *more))["seconds"]["total"]
 
-            fixed = [
-                seconds("--workers", 8, "--preset", row["preset"], "--local-epochs", row["local_epochs"])
-                for row in table
-                if row["seconds"] < 4 * table[0]["seconds"]
-            ]
-            planned, adapted = seconds("--plan", plan), seconds("--plan", plan, "--adapt")
-            rows.append([name, "slows five-fold midway" if change else "steady"])
-            rows[-1] += [f"{time:.4f}" for time in (planned, adapted, min(fixed))]
-            rows[-1] += [f"{100 * (adapted / other - 1):+.0f} %" for other in (min(fixed), planned)]
+            def fixed(one, seconds=seconds):
+                words = ["--workers", one["workers"], "--preset", one["preset"]]
+                words += ["--local-epochs", one["local_epochs"]] if one["local_epochs"] else []
+                return seconds(*words)
+
+            best = min(fixed(one) for one in fixed_choices(plan, factor))
+            planned, adapted = seconds("--plan", file), seconds("--plan", file, "--adapt")
+            seconds("--plan", file, "--adapt", "--log", log)
+            with open(log) as lines:
+                rounds = [line for line in map(json.loads, lines) if line["event"] == "round"]
+            changes = [f"{one['preset']} x {one['workers']}" for one in (line.get("adapt") for line in rounds) if one]
+            changes += [f"H {line['local_epochs']:g}" for last, line in zip(rounds, rounds[1:])
+                        if line["local_epochs"] != last["local_epochs"] and line["local_epochs"]]
+            chosen = f"{choice['preset']} x {choice['workers']}"
+            chosen += f", H {choice['local_epochs']:g}" if choice["local_epochs"] else ""
+            network_now = "slows five-fold midway" if factor > 1 else "steady"
+            rows.append([name, chosen, network_now, "; ".join(changes) or "none"])
+            rows[-1] += [f"{time:.4f}" for time in (planned, adapted, best)]
+            rows[-1] += [f"{100 * (adapted / other - 1):+.0f} %" for other in (best, planned)]
             print(rows[-1], file=sys.stderr, flush=True)
-    columns = ["problem", "network", "plan, fixed", "--adapt", "best fixed", "against the best", "against the plan"]
-    print(markdown(columns, rows) + "\n")
+    columns = ["problem", "plan", "network", "changes", "plan, fixed", "`--adapt`", "best fixed", "against the best"]
+    print(markdown([*columns, "against the plan"], rows) + "\n")
 
 
-TASKS = {"accuracy": accuracy, "reality": reality, "paper": paper, "adapt": adapt}
+TASKS = {"accuracy": accuracy, "held-out": held_out, "cost": cost, "reality": reality, "paper": paper, "adapt": adapt}
 
 
 def main():

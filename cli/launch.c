@@ -281,6 +281,7 @@ static void end_all(launch *this) {
 typedef struct ends {
     double first; /* when the first one ended; negative while all run */
     int killed;   /* the first killed rank; negative if none was */
+    int absent;   /* the first rank whose host could not be reached; negative if all could */
     int failed;   /* the first rank that ended with another exit code than 0 and EXIT_LOST; negative if none did */
     bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
@@ -298,12 +299,14 @@ static void continue_rank(rank *rank, unsigned r, int number) {
 }
 
 static void note_end(rank *rank, unsigned r, int status, ends *ends) {
-    bool lost = WIFSIGNALED(status) || (rank->host && WEXITSTATUS(status) == SSH_FAILED);
+    bool absent = rank->host && !WIFSIGNALED(status) && WEXITSTATUS(status) == SSH_FAILED;
+    bool lost = WIFSIGNALED(status) || absent;
     rank->code = lost ? EXIT_LOST : WEXITSTATUS(status);
     rank->pid = 0;
     close_line(rank);
     ends->first = ends->first < 0 ? pl_now() : ends->first;
     ends->killed = lost && ends->killed < 0 ? (int)r : ends->killed;
+    ends->absent = absent && ends->absent < 0 ? (int)r : ends->absent;
     ends->told = ends->told || (!lost && rank->code == EXIT_LOST);
     ends->failed = rank->code != EXIT_DONE && ends->failed < 0 ? (int)r : ends->failed;
 }
@@ -333,7 +336,10 @@ static bool is_own(int code) { return (code >= EXIT_DONE && code <= EXIT_LOST) |
  * rank. */
 static void report_lost(const launch *this, ends *ends) {
     int failed = ends->failed;
-    if (ends->killed >= 0 && !ends->told && !asked)
+    if (ends->absent >= 0 && ends->absent == ends->killed && !ends->told && !asked)
+        fprintf(stderr, "parley: rank %d was lost: %s to host %s ended with exit code %d; the host may not answer\n",
+                ends->absent, this->settings->shell, this->rank[ends->absent].host->name, SSH_FAILED);
+    else if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
     else if (failed >= 0 && (this->rank[0].pid > 0 || !is_own(this->rank[failed].code)) && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", failed,
@@ -342,7 +348,7 @@ static void report_lost(const launch *this, ends *ends) {
 }
 
 static parley_status serve(launch *this, pmi *pmi, parley_error *error) {
-    ends ends = {.first = -1, .killed = -1, .failed = -1};
+    ends ends = {.first = -1, .killed = -1, .absent = -1, .failed = -1};
     parley_status status = PARLEY_OK;
     double beat = 0;
     int told = 0;

@@ -207,8 +207,8 @@ static void print_plan(const run *run) {
     print_field(stdout, "experiments", "%u run%s, %.4g seconds%s", plan->runs, plan->runs == 1 ? "" : "s", plan->spent,
                 plan->modelled > 0 ? " (modelled)" : "");
     if (plan->task.sample < 1)
-        print_field(stdout, "sample", "rounds were measured on %.3g %% of the rows, and times on all of them",
-                    100 * plan->task.sample);
+        print_field(stdout, "sample", "rounds were measured on %.3g %% of the rows, and times on %s of them",
+                    100 * plan->task.sample, plan->scaled ? "as many" : "all");
     if (plan->interrupted)
         print_field(stdout, "warning", "interrupted: the plan rests on the experiments until then");
     printf("\n");

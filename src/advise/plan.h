@@ -65,6 +65,8 @@ typedef struct pl_plan {
     char system[192];
     double modelled, bandwidth; /* see pl_laboratory; bytes per second of a link, or 0 */
     double shift;               /* of the logarithm of rounds, from the sample to all rows */
+    bool compared;              /* it is known from curves; otherwise 0 */
+    bool scaled;                /* no round was timed on all rows, so times follow from the sample */
     pl_group group[PL_PLAN_GROUPS];
     unsigned groups;
     pl_system_model systems[PL_PLAN_GROUPS]; /* by preset */
@@ -80,6 +82,8 @@ typedef void (*pl_plan_tell)(void *user, const char *sentence);
 /* Fills in candidates from the settings, and checks all that can be checked before data are read. `hosts` processes
  * measure together. */
 parley_status pl_plan_open(pl_plan **out, const parley_settings *settings, unsigned hosts, parley_error *error);
+/* Adds a preset and an H; simpler ones have a smaller `order`. */
+void pl_plan_add_group(pl_plan *plan, const char *preset, double epochs, unsigned order);
 /* The share of the rows to measure convergence on: --sample or, for large data, what leaves each experiment enough
  * passes. */
 double pl_plan_sample(const pl_plan *plan, const parley_data *data);

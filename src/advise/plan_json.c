@@ -1,10 +1,14 @@
 /* plan_json.c: see plan_json.h. */
 #include "advise/plan_json.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json_values.h"
+#include "train/forecast.h"
+
+#define FAR_BEHIND 8.0 /* times the seconds of the choice that no change of the network makes up for */
 
 static void put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
 
@@ -42,25 +46,41 @@ static json_t *json_curve(const pl_plan_row *row) {
     return list;
 }
 
-/* A preset and an H for as many workers, to which --adapt may change. */
-static json_t *json_alternative(const pl_plan_row *row) {
+/* A preset, an H and a number of workers to which --adapt may change. Machines without a worker still take part in
+ * exchanges, so that these are not shorter than with a worker on each. */
+static json_t *json_alternative(const pl_plan *plan, const pl_plan_row *row) {
     json_t *object = json_object();
-    double exchange = pl_system_exchange(row->group->system, row->of.workers, row->of.epochs);
+    double workers = row->of.workers, exchange = pl_system_exchange(row->group->system, workers, row->of.epochs);
+    double compute = row->round_seconds - exchange;
+    if (plan->task.machines)
+        exchange = fmax(exchange, pl_system_exchange(row->group->system, plan->row[0].of.workers, row->of.epochs));
     put(object, "preset", json_string(row->of.preset));
+    put(object, "workers", json_integer(row->of.workers));
+    put(object, "lanes", json_integer(row->of.lanes));
     put(object, "local_epochs", pl_json_real(row->of.epochs));
     put(object, "setup_seconds", pl_json_real(row->setup));
-    put(object, "compute_seconds", pl_json_real(row->round_seconds - exchange));
+    put(object, "compute_seconds", pl_json_real(compute));
     put(object, "exchange_seconds", pl_json_real(exchange));
     put(object, "curve", json_curve(row));
     return object;
 }
 
+/* Whether --adapt may change to a method. It cannot add machines, and there are more than it could ever need. */
+static bool is_alternative(const pl_plan *plan, const pl_plan_row *row) {
+    unsigned most = plan->task.machines ? plan->row[0].of.workers : UINT_MAX;
+    return row->of.workers <= most && row->seconds <= FAR_BEHIND * plan->row[0].seconds;
+}
+
 json_t *pl_plan_choice_json(const pl_plan *plan) {
     json_t *object = json_row(plan, &plan->row[0]), *others = json_array();
+    unsigned workers = plan->row[0].of.workers;
     put(object, "curve", json_curve(&plan->row[0]));
     for (unsigned r = 0; r < plan->rows; r++) /* the first of each preset is its best H */
-        if (plan->row[r].of.workers == plan->row[0].of.workers)
-            json_array_append_new(others, json_alternative(&plan->row[r]));
+        if (plan->row[r].of.workers == workers)
+            json_array_append_new(others, json_alternative(plan, &plan->row[r]));
+    for (unsigned r = 0; r < plan->rows && json_array_size(others) < PL_ALTERNATIVES; r++)
+        if (plan->row[r].of.workers != workers && is_alternative(plan, &plan->row[r]))
+            json_array_append_new(others, json_alternative(plan, &plan->row[r]));
     put(object, "alternatives", others);
     put(object, "system", json_string(plan->system));
     if (plan->task.goal.kind != PL_GOAL_GAP) /* as the experiments did */

@@ -17,7 +17,10 @@
 #define FEW_FACTOR 1.5
 #define UNKNOWN_WORKERS 0.3 /* half width if nothing could be left out */
 #define UNKNOWN_AHEAD 0.7   /* the same for the rest of a run */
-#define UNKNOWN_NOISE 0.15  /* of real clocks */
+#define UNKNOWN_NOISE 0.25  /* of real clocks, before an experiment was repeated, */
+#define LEAST_NOISE 0.1     /* and even if repetitions agree */
+#define MOST_SPREAD 1.5     /* beyond which rounds within experiments say nothing more */
+#define JITTER 0.01         /* seconds that a run may take longer by chance */
 #define UNKNOWN_SAMPLE 0.1  /* of rounds on all rows, by those on a sample, after both were compared */
 #define SHIFT_POINTS 3      /* least points of curves that are compared for that */
 #define CUT_POINTS 6        /* least points of a curve that is cut to see how well it would have been continued */
@@ -122,20 +125,59 @@ static pl_system_model *system_of(pl_plan *plan, const pl_group *group) {
     return NULL;
 }
 
+/* Whether a trial has times of these machines. */
+static bool has_times(const pl_plan *plan, const pl_trial *trial) {
+    return strcmp(trial->system, plan->system) == 0 && trial->round_seconds > 0;
+}
+
+/* Seconds of a round on all rows by one on a sample: computing grows with the rows, and exchanging does not. */
+static double scaled_round(const pl_trial *trial) {
+    double compute = fmax(0.0, trial->round_seconds - trial->exchange);
+    return compute / trial->sample + fmin(trial->exchange, trial->round_seconds);
+}
+
+/* A trial on all rows of the configuration of a trial on a sample, or NULL. */
+static const pl_trial *on_all_rows(const pl_plan *plan, const pl_trial *sample) {
+    for (unsigned t = 0; t < plan->trials.count; t++) {
+        const pl_trial *trial = &plan->trials.list[t];
+        if (trial->sample >= 1 && has_times(plan, trial) && pl_same_configuration(&trial->of, &sample->of))
+            return trial;
+    }
+    return NULL;
+}
+
+/* How much longer rounds on all rows are than those on a sample, scaled: a sample may fit into a cache. The mean of the
+ * logarithm over configurations that ran on both. */
+static double cache_factor(const pl_plan *plan) {
+    double sum = 0, count = 0;
+    for (unsigned t = 0; t < plan->trials.count; t++) {
+        const pl_trial *trial = &plan->trials.list[t];
+        const pl_trial *all = trial->sample < 1 && has_times(plan, trial) ? on_all_rows(plan, trial) : NULL;
+        if (!all)
+            continue;
+        sum += log(all->round_seconds / scaled_round(trial));
+        count++;
+    }
+    return count > 0 ? exp(sum / count) : 1.0;
+}
+
 static void fit_system(pl_plan *plan, pl_group *group, double size) {
     pl_system_model *model = group->system = system_of(plan, group);
+    double factor = cache_factor(plan);
     *model = (pl_system_model){.size = size, .bandwidth = plan->bandwidth};
     for (unsigned t = 0; t < plan->trials.count && model->count < PL_SYSTEM_MOST; t++) {
         const pl_trial *trial = &plan->trials.list[t];
-        if (strcmp(trial->of.preset, group->of.preset) != 0 || strcmp(trial->system, plan->system) != 0 ||
-            !(trial->round_seconds > 0))
+        bool sampled = trial->sample < 1;
+        if (strcmp(trial->of.preset, group->of.preset) != 0 || !has_times(plan, trial) ||
+            (sampled && on_all_rows(plan, trial)))
             continue;
-        model->point[model->count++] = (pl_system_point){.workers = trial->of.workers,
-                                                         .epochs = isnan(trial->of.epochs) ? 0 : trial->of.epochs,
-                                                         .seconds = trial->round_seconds,
-                                                         .bytes = trial->bytes,
-                                                         .exchange = trial->exchange,
-                                                         .setup = trial->setup};
+        model->point[model->count++] =
+            (pl_system_point){.workers = trial->of.workers,
+                              .epochs = isnan(trial->of.epochs) ? 0 : trial->of.epochs,
+                              .seconds = sampled ? factor * scaled_round(trial) : trial->round_seconds,
+                              .bytes = trial->bytes,
+                              .exchange = trial->exchange,
+                              .setup = trial->setup / trial->sample};
     }
     pl_system_fit(model);
 }
@@ -153,7 +195,8 @@ static double quantile(double *errors, unsigned count, double unknown) {
 
 /* Seconds of a trial that reached the target on these machines; NaN if it did not. */
 static double seconds_of(const pl_plan *plan, const pl_trial *trial) {
-    double rounds = strcmp(trial->system, plan->system) == 0 ? pl_goal_rounds(&plan->task.goal, trial) : NAN;
+    bool timed = trial->sample >= 1 && strcmp(trial->system, plan->system) == 0;
+    double rounds = timed ? pl_goal_rounds(&plan->task.goal, trial) : NAN;
     return trial->setup + rounds * trial->round_seconds;
 }
 
@@ -211,7 +254,21 @@ static double ahead_band(const pl_plan *plan, double share) {
     return quantile(errors, count, UNKNOWN_AHEAD);
 }
 
-/* What repeated experiments differ by; 0 if they repeat exactly. */
+/* What rounds within experiments differ by: the upper quartile over experiments of the spread of their rounds. Other
+ * programs that lengthen single rounds now may lengthen whole runs later. */
+static double spread_within(const pl_plan *plan) {
+    double spreads[MOST_ERRORS];
+    unsigned count = 0;
+    for (unsigned t = 0; t < plan->trials.count && count < MOST_ERRORS; t++)
+        if (plan->trials.list[t].spread > 0 && strcmp(plan->trials.list[t].system, plan->system) == 0)
+            spreads[count++] = plan->trials.list[t].spread;
+    if (!count)
+        return 0;
+    pl_sort_numbers(spreads, count);
+    return fmin(MOST_SPREAD, spreads[3 * count / 4]);
+}
+
+/* What repeated experiments differ by, or the rounds within them if that is more; 0 if they repeat exactly. */
 static double noise_band(const pl_plan *plan) {
     double errors[MOST_ERRORS];
     unsigned count = 0;
@@ -224,7 +281,14 @@ static double noise_band(const pl_plan *plan) {
             if (pl_same_configuration(&one->of, &other->of) && isfinite(miss))
                 errors[count++] = miss;
         }
-    return fmax(quantile(errors, count, UNKNOWN_NOISE), 0.5 * UNKNOWN_NOISE);
+    return fmax(quantile(errors, count, UNKNOWN_NOISE), fmax(spread_within(plan), LEAST_NOISE));
+}
+
+/* Runs of milliseconds also differ by a time that does not depend on their length: cold memory, and waiting for a
+ * processor. */
+static double noise_of(const pl_plan *plan, double seconds) {
+    double once = plan->band_noise > 0 ? log1p(JITTER / fmax(seconds, JITTER)) : 0;
+    return sqrt(plan->band_noise * plan->band_noise + once * once);
 }
 
 /* The course of the gap in a plan for something else, which tells a run at which gap to end. */
@@ -236,7 +300,7 @@ static parley_status fit_gaps(const pl_plan *plan, pl_group *group, parley_error
 }
 
 /* How many more rounds all rows need than the sample, by the curves of the same configuration at the last level that
- * both saw. */
+ * both saw; NaN if none ran on both. */
 static double shift_of(const pl_plan *plan) {
     double sum = 0, count = 0;
     for (unsigned a = 0; a < plan->trials.count; a++)
@@ -261,7 +325,15 @@ static double shift_of(const pl_plan *plan) {
             sum += weight * shift;
             count += weight;
         }
-    return count > 0 ? sum / count : 0;
+    return count > 0 ? sum / count : NAN;
+}
+
+/* Whether all times follow from a sample. */
+static bool is_scaled(const pl_plan *plan) {
+    for (unsigned t = 0; t < plan->trials.count; t++)
+        if (plan->trials.list[t].sample >= 1 && has_times(plan, &plan->trials.list[t]))
+            return false;
+    return plan->trials.count > 0;
 }
 
 parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error) {
@@ -280,7 +352,10 @@ parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error) {
     }
     if (status == PARLEY_OK) {
         plan->band_noise = noise_band(plan);
-        plan->shift = shift_of(plan);
+        double shift = shift_of(plan);
+        plan->compared = !isnan(shift);
+        plan->shift = plan->compared ? shift : 0;
+        plan->scaled = is_scaled(plan);
         plan->band_workers = workers_band(plan);
     }
     return status;
@@ -330,10 +405,13 @@ static bool is_sampled(const pl_group *group, double workers) {
     return nearest && nearest->sample < 1;
 }
 
-static double half_width(const pl_plan *plan, const pl_group *group, double workers) {
-    double share = share_seen(plan, group, workers), width = plan->band_noise * plan->band_noise;
+static double half_width(const pl_plan *plan, const pl_group *group, double workers, double seconds) {
+    double share = share_seen(plan, group, workers), width = pow(noise_of(plan, seconds), 2);
     if (is_sampled(group, workers))
-        width += fmax(UNKNOWN_SAMPLE * UNKNOWN_SAMPLE, 0.25 * plan->shift * plan->shift);
+        width += plan->compared ? fmax(UNKNOWN_SAMPLE * UNKNOWN_SAMPLE, 0.25 * plan->shift * plan->shift)
+                                : UNKNOWN_AHEAD * UNKNOWN_AHEAD;
+    if (plan->modelled == 0 && plan->scaled)
+        width += UNKNOWN_WORKERS * UNKNOWN_WORKERS; /* no round was timed on all rows */
     if (plan->task.machines && plan->task.hosts > 1 && workers > plan->task.hosts)
         width += UNKNOWN_WORKERS * UNKNOWN_WORKERS; /* no machines are there to time so many */
     if (plan->task.goal.doubt > 0)
@@ -341,7 +419,10 @@ static double half_width(const pl_plan *plan, const pl_group *group, double work
     bool measured = false;
     for (unsigned c = 0; c < group->convergence.count; c++)
         measured = measured || group->convergence.curve[c].workers == workers;
-    double between = measured ? 0 : plan->band_workers, ahead = share < 1 ? ahead_band(plan, share) : 0;
+    double between = measured ? 0 : plan->band_workers;
+    if (!measured && group->convergence.count == 1) /* rounds may grow with the workers, and nothing tells how */
+        between = fmax(between, fabs(log(workers / group->convergence.curve[0].workers)));
+    double ahead = share < 1 ? ahead_band(plan, share) : 0;
     return sqrt(width + between * between + ahead * ahead);
 }
 
@@ -374,7 +455,7 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
     row->gap = task->goal.kind == PL_GOAL_GAP
                    ? row->distance
                    : exp(pl_convergence_level(gaps_of(group), workers, row->rounds / longer));
-    double width = half_width(plan, group, workers);
+    double width = half_width(plan, group, workers, row->seconds);
     row->extrapolated = share_seen(plan, group, workers) < 1;
     row->low = row->seconds * exp(-width);
     row->high = row->seconds * exp(width);

@@ -7,6 +7,7 @@
 
 #include "advise/goal.h"
 #include "base/clock.h"
+#include "base/sort_numbers.h"
 #include "base/stop.h"
 #include "shard/distributed.h"
 
@@ -14,6 +15,8 @@
 #define LEAST_POINTS 3  /* gaps that an experiment shows at least, ... */
 #define LEAST_ROUNDS 8  /* unless it takes so many rounds, ... */
 #define TIMED_ROUNDS 2  /* or so many if only its times are asked for */
+#define SPREAD_ROUNDS 256
+#define LEAST_SPREAD 3 /* rounds whose spread means something */
 
 bool pl_same_configuration(const pl_configuration *a, const pl_configuration *b) {
     bool same_h = a->epochs == b->epochs || (isnan(a->epochs) && isnan(b->epochs));
@@ -66,9 +69,11 @@ typedef struct running {
     const parley_settings *settings;
     const pl_trial_end *end;
     pl_trial *trial;
-    double began;
-    double first, last; /* seconds at the end of the first and of the last round */
-    double seen;        /* the last gap that was evaluated */
+    double began, cpu_began;
+    double first, last;         /* seconds at the end of the first and of the last round */
+    double seen;                /* the last gap that was evaluated */
+    double took[SPREAD_ROUNDS]; /* seconds of the first rounds without evaluation, but not of the first one */
+    unsigned timed;
     parley_summary summary;
 } running;
 
@@ -106,6 +111,8 @@ static int watch(void *user, const parley_progress *progress, const char *messag
     if (message || progress->round == 0)
         return pl_stop_asked();
     trial->rounds = (double)progress->round;
+    if (progress->round > 1 && progress->relative_gap == this->seen && this->timed < SPREAD_ROUNDS)
+        this->took[this->timed++] = progress->seconds - this->last;
     this->last = progress->seconds;
     if (progress->round == 1)
         this->first = progress->seconds;
@@ -178,8 +185,20 @@ static parley_status train(pl_engine *engine, void *context, parley_error *error
     return status;
 }
 
+/* How much longer than usual rounds sometimes take, or than they would take if the process had not waited for a
+ * processor: other programs that took its time may end, and others may begin. */
+static double spread_of(running *this) {
+    double waited = log((pl_now() - this->began) / fmax(1e-9, pl_cpu_now() - this->cpu_began)), spread = NAN;
+    if (this->timed >= LEAST_SPREAD) {
+        pl_sort_numbers(this->took, this->timed);
+        spread = log(this->took[(9 * this->timed) / 10] / this->took[this->timed / 2]);
+    }
+    return waited > 0 && !(this->laboratory->modelled > 0) ? fmax(spread, waited) : spread;
+}
+
 static void conclude(running *this) {
     pl_trial *trial = this->trial;
+    trial->spread = spread_of(this);
     const parley_summary *summary = &this->summary;
     double rounds = trial->rounds;
     trial->reached = summary->stop == PARLEY_CONVERGED || summary->stop == PARLEY_VALIDATED;
@@ -252,7 +271,8 @@ parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configurati
     double gap = pl_goal_gap(end->goal);
     *out = (pl_trial){.of = *of, .target = gap, .sample = laboratory->sample};
     order next = {.of = *of, .gap = gap, .sample = laboratory->sample, .rounds = end->rounds};
-    running this = {.laboratory = laboratory, .trial = out, .end = end, .began = pl_now(), .seen = NAN};
+    running this = {
+        .laboratory = laboratory, .trial = out, .end = end, .began = pl_now(), .cpu_began = pl_cpu_now(), .seen = NAN};
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status == PARLEY_OK)
         status = pl_take(&out->points, PL_TRIAL_POINTS, sizeof *out->points, "an experiment", error);
@@ -265,6 +285,8 @@ parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configurati
         status = pl_broadcast(laboratory->engine, 0, &next, sizeof next, error);
     if (status == PARLEY_OK)
         status = run_it(&this, error);
+    if (!(laboratory->modelled > 0))
+        out->cost = pl_now() - this.began; /* with setting up and the last evaluation */
     if (status == PARLEY_OK)
         conclude(&this);
     else {

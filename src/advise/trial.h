@@ -32,6 +32,9 @@ typedef struct pl_trial {
     double rounds, setup, round_seconds; /* the first round's extra time is part of the setup */
     double exchange;                     /* seconds of a round that are not local work or evaluation */
     double bytes;                        /* that a worker sends in a round */
+    double spread;                       /* of the seconds of rounds without evaluation: the logarithm of their 90 %
+                                            quantile over their median, or of wall-clock over processor seconds if
+                                            that is more; NaN if neither is known */
     double cost;                         /* seconds of this machine that it took */
     unsigned count;
     pl_point_of_run *points;

@@ -127,6 +127,7 @@ static json_t *json_trial(const pl_trial *trial) {
     json_object_set_new(object, "setup", pl_json_real(trial->setup));
     json_object_set_new(object, "round_seconds", pl_json_real(trial->round_seconds));
     json_object_set_new(object, "exchange", pl_json_real(trial->exchange));
+    json_object_set_new(object, "spread", pl_json_real(trial->spread));
     json_object_set_new(object, "bytes", pl_json_real(trial->bytes));
     json_object_set_new(object, "cost", pl_json_real(trial->cost));
     json_object_set_new(object, "points", points);
@@ -152,6 +153,7 @@ static parley_status take_trial(const json_t *object, pl_trial *out, parley_erro
                       .setup = pl_line_number(object, "setup"),
                       .round_seconds = pl_line_number(object, "round_seconds"),
                       .exchange = pl_line_number(object, "exchange"),
+                      .spread = pl_line_number(object, "spread"),
                       .bytes = pl_line_number(object, "bytes"),
                       .cost = pl_line_number(object, "cost")};
     snprintf(out->of.preset, sizeof out->of.preset, "%s", pl_line_text(object, "preset"));

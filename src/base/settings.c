@@ -438,8 +438,9 @@ const pl_setting pl_settings[] = {
     {"plan", PL_WORD, PL_FOR_LINEAR_ONE, "", .value_name = "FILE",
      .help = "run the choice of a plan that parley plan --json printed, and compare the run with it", AT(plan)},
     {"adapt", PL_FLAG, PL_FOR_LINEAR_ONE, "false",
-     .help = "change H during training as costs and progress suggest, and with --plan also the preset, if what that is "
-             "predicted to save exceeds what it costs; the log has the reasons",
+     .help =
+         "change H during training as costs and progress suggest, and with --plan also the preset and the number of "
+         "workers, if what that is predicted to save exceeds what it costs; the log has the reasons",
      AT(adapt)},
     {"checkpoint", PL_WORD, PL_FOR_ONE, "", .value_name = "DIR",
      .help = "folder for checkpoints of the run, of which the last two are kept, for --resume", AT(checkpoint)},

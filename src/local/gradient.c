@@ -447,7 +447,7 @@ void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
 static const pl_local_search search = {follow, probe, product};
-static const pl_local_restart restart = {start, renew};
+static const pl_local_restart restart = {.start = start, .renew = renew};
 static const pl_local_certificate certificate = {certifies, rescale};
 static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
 

@@ -115,6 +115,11 @@ typedef struct pl_local_restart {
     parley_status (*start)(pl_local *local, const double *w, double *v, parley_error *error);
     /* Adapts to a changed penalty and keeps v as far as possible. NULL: the solver is closed and opened again. */
     parley_status (*renew)(pl_local *local, double *v, parley_error *error);
+    /* The private state of the rows of this rank, `*width` numbers each, with which the rows can go to other workers.
+     * NULL: the model is all that a solver needs. */
+    double *(*by_row)(pl_local *local, uint64_t *width);
+    /* Goes on from such state, which is in place, where the model was w. Computes v from it. */
+    parley_status (*rejoin)(pl_local *local, const double *w, double *v, parley_error *error);
 } pl_local_restart;
 
 /* For solvers whose workers can work alone, each from its own copy of v, while others work. Asynchronous clocks need

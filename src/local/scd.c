@@ -300,7 +300,7 @@ static const double *metric(const pl_local *local) { return ((const pl_scd *)loc
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
-static const pl_local_restart restart = {start, renew};
+static const pl_local_restart restart = {.start = start, .renew = renew};
 
 const pl_local_type pl_local_scd = {
     .name = "scd",

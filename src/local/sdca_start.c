@@ -89,3 +89,28 @@ parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
     pl_sdca_wake(this);
     return PARLEY_OK;
 }
+
+double *pl_sdca_by_row(pl_local *local, uint64_t *width) {
+    pl_sdca *this = (pl_sdca *)local;
+    *width = this->glm->classes;
+    return this->t;
+}
+
+/* v is the sum of q t x, and the multiplier of a free intercept is such that the intercept stays as it was in w. */
+parley_status pl_sdca_rejoin(pl_local *local, const double *w, double *v, parley_error *error) {
+    pl_sdca *this = (pl_sdca *)local;
+    const pl_glm *glm = this->glm;
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    starting starting = {.of = this, .a = this->t_round, .b = this->b};
+    this->in_step = false;
+    pl_sdca_wake(this);
+    weigh(&starting, &(pl_evaluation){0});
+    parley_status status = pl_weighted_rows(glm, this->team, starting.a, v, error);
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT && status == PARLEY_OK; c++) {
+        uint64_t at = columns * classes + c;
+        this->b[c] = this->b0[c] = w[at];
+        if (glm->intercept == PL_FREE)
+            this->b0[c] -= v[at] / glm->mu;
+    }
+    return status;
+}

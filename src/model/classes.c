@@ -366,7 +366,21 @@ static parley_status open_repair(pl_glm *glm, const pl_team *team, parley_error 
     return PARLEY_OK;
 }
 
+static void close_repair(pl_glm *glm) {
+    if (glm->repair) {
+        void *owned[] = {glm->repair->side, glm->repair->blend, glm->repair->sums, glm->repair->lane_sums,
+                         glm->repair->worker_sums};
+        for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+            pl_free(owned[i]);
+    }
+    pl_free(glm->repair);
+    pl_free(glm->frequency);
+    glm->repair = NULL;
+    glm->frequency = NULL;
+}
+
 parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
+    close_repair(glm); /* the workers may have changed */
     parley_status status = open_repair(glm, team, error);
     if (status == PARLEY_OK)
         status = pl_take(&glm->frequency, glm->classes, sizeof *glm->frequency, "class frequencies", error);
@@ -380,17 +394,9 @@ parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error 
 }
 
 void pl_classes_close(pl_glm *glm) {
-    if (glm->repair) {
-        void *owned[] = {glm->repair->side, glm->repair->blend, glm->repair->sums, glm->repair->lane_sums,
-                         glm->repair->worker_sums};
-        for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
-            pl_free(owned[i]);
-    }
-    pl_free(glm->repair);
+    close_repair(glm);
     pl_free(glm->labels);
     pl_free(glm->class_of);
-    pl_free(glm->frequency);
-    glm->repair = NULL;
-    glm->labels = glm->frequency = NULL;
+    glm->labels = NULL;
     glm->class_of = NULL;
 }

@@ -372,6 +372,8 @@ static void measure_row(const void *context, uint64_t i, double *sums) {
 
 static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error *error) {
     double sums[ROW_MEASURES];
+    pl_free(glm->norm2); /* the workers may have changed */
+    glm->norm2 = NULL;
     parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
     if (status == PARLEY_OK)
         status = pl_total_entries(team, glm->data, measure_row, glm, ROW_MEASURES, sums, error);

@@ -78,6 +78,9 @@ parley_status pl_column_moments(const parley_data *data, const pl_team *team, do
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error) {
     uint64_t columns = glm->data->x.columns;
     double *mean = NULL;
+    pl_free(glm->scale); /* the workers may have changed */
+    pl_free(glm->scaled);
+    glm->scale = glm->scaled = NULL;
     parley_status status = pl_take(&glm->scale, columns, sizeof *glm->scale, "the columns' scales", error);
     if (status == PARLEY_OK)
         status = pl_take(&glm->scaled, glm->size, sizeof *glm->scaled, "the columns' scales", error);

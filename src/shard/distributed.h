@@ -59,5 +59,15 @@ parley_status pl_rows_by_content(pl_engine *engine, const parley_data *data, par
  * Memory of rows that were sent is released along the way, so `data` has no rows afterwards. */
 parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
                            parley_data **out, parley_error *error);
+/* Numbers of every row of this rank. */
+typedef struct pl_row_table {
+    double *values;
+    uint64_t width; /* per row; 0: there are none */
+} pl_row_table;
+/* Moves rows that pl_deal_rows has distributed to another number of workers, and with them the table, if it is not
+ * NULL, whose values are replaced. The rows are assigned as if they had been dealt to these workers at first. `dealt`
+ * has no rows afterwards. */
+parley_status pl_deal_again(pl_engine *engine, parley_data *dealt, unsigned workers, unsigned lanes, uint64_t seed,
+                            pl_row_table *table, parley_data **out, parley_error *error);
 
 #endif

@@ -207,6 +207,28 @@ static void drop_heads(const parley_data *data) {
          sizeof *data->weight); /* the weights of a cache may belong to the caller */
 }
 
+/* Numbers of every row, on their way. */
+typedef struct table_transfer {
+    const double *from;
+    double *to;
+    uint64_t width;
+} table_transfer;
+
+static uint64_t table_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
+    (void)arriving, (void)row;
+    return count * ((const table_transfer *)context)->width * sizeof(double);
+}
+
+static void load_table(const void *context, uint64_t row, uint64_t count, char *to) {
+    const table_transfer *table = context;
+    memcpy(to, table->from + row * table->width, count * table->width * sizeof *table->from);
+}
+
+static void store_table(void *context, uint64_t row, uint64_t count, const char *from) {
+    const table_transfer *table = context;
+    memcpy(table->to + row * table->width, from, count * table->width * sizeof *table->to);
+}
+
 static parley_status make_heads(parley_data *data, bool weighted, parley_error *error) {
     uint64_t rows = data->x.rows;
     if (!pl_span_reserve(&data->spans[START], (rows + 1) * sizeof(uint64_t)) ||
@@ -371,8 +393,25 @@ static parley_status plan(redistribution *redistribution, pl_engine *engine, con
     return PARLEY_OK;
 }
 
-parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
-                           parley_data **out, parley_error *error) {
+/* Moves the table with the rows. */
+static parley_status move_table(const redistribution *redistribution, pl_engine *engine, const pl_spread *spread,
+                                pl_row_table *table, parley_error *error) {
+    table_transfer moved = {.from = table ? table->values : NULL, .width = table ? table->width : 0};
+    const pl_payload payload = {&moved, table_bytes, load_table, store_table, NULL};
+    if (!table || !table->width)
+        return PARLEY_OK;
+    parley_status status =
+        pl_take(&moved.to, redistribution->rows * table->width + 1, sizeof *moved.to, "the state of rows", error);
+    if (status == PARLEY_OK)
+        status = pl_move_rows(engine, redistribution->transfers, redistribution->count,
+                              pl_window_rows(spread->rows, spread->nonzeros), &payload, error);
+    pl_free(table->values);
+    table->values = moved.to;
+    return status;
+}
+
+static parley_status deal(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
+                          pl_row_table *table, parley_data **out, parley_error *error) {
     redistribution redistribution = {0};
     row_transfer rows = {.from = data, .consume = true};
     *out = NULL;
@@ -380,6 +419,8 @@ parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned 
         pl_partition_open(&redistribution.partition, data->spread->rows, workers, lanes, seed, error);
     if (status == PARLEY_OK)
         status = plan(&redistribution, engine, data, lanes, error);
+    if (status == PARLEY_OK)
+        status = move_table(&redistribution, engine, data->spread, table, error);
     if (status == PARLEY_OK)
         status = make_data(data, redistribution.rows, &rows.to, error);
     if (status == PARLEY_OK)
@@ -396,4 +437,27 @@ parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned 
     pl_free(redistribution.destinations);
     pl_free(redistribution.transfers);
     return finish(status, rows.to, out);
+}
+
+parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
+                           parley_data **out, parley_error *error) {
+    return deal(engine, data, workers, lanes, seed, NULL, out, error);
+}
+
+parley_status pl_deal_again(pl_engine *engine, parley_data *dealt, unsigned workers, unsigned lanes, uint64_t seed,
+                            pl_row_table *table, parley_data **out, parley_error *error) {
+    const pl_deal *now = dealt->deal;
+    pl_spread *spread;
+    *out = NULL;
+    parley_status status = pl_take(&spread, 1, sizeof *spread, "the table of distributed rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    dealt->spread = spread; /* freed with the data */
+    status = pl_take(&spread->pieces, now->count, sizeof *spread->pieces, "the table of distributed rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(spread->pieces, now->pieces, now->count * sizeof *spread->pieces);
+    spread->count = now->count;
+    status = pl_spread_measure(engine, dealt, error);
+    return status == PARLEY_OK ? deal(engine, dealt, workers, lanes, seed, table, out, error) : status;
 }

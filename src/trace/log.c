@@ -224,6 +224,8 @@ static void put_adapt(FILE *file, const pl_adapt_trace *adapt) {
     if (!adapt)
         return;
     fprintf(file, ",\"adapt\":{\"preset\":\"%s\",\"why\":\"saves more than it costs\"", adapt->preset);
+    put_whole(file, "workers", adapt->workers);
+    put_whole(file, "lanes", adapt->lanes);
     put_seconds(file, "left", adapt->left);
     put_seconds(file, "predicted", adapt->predicted);
     put_seconds(file, "cost", adapt->cost);

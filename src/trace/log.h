@@ -23,10 +23,11 @@ typedef struct pl_plan_trace {
     double seconds, gap; /* the gap is relative; NaN if unknown */
 } pl_plan_trace;
 
-/* Why the run goes on as another preset after this round: seconds of the rest as it is, of the rest with that preset,
- * and of the change. */
+/* Why the run goes on as another preset or with other workers after this round: seconds of the rest as it is, of the
+ * rest after the change, and of the change. */
 typedef struct pl_adapt_trace {
     const char *preset;
+    unsigned workers, lanes;
     double left, predicted, cost;
 } pl_adapt_trace;
 
@@ -37,7 +38,7 @@ typedef struct pl_round_trace {
     double local_epochs;         /* H; NaN if the solver has none */
     uint64_t local_steps;        /* H in steps of a worker; 0 if the solver has none */
     const pl_pace_trace *pace;   /* NULL: H is not auto */
-    const pl_adapt_trace *adapt; /* NULL: the preset stays */
+    const pl_adapt_trace *adapt; /* NULL: preset and workers stay */
     const pl_plan_trace *plan;   /* NULL: there is none, or the round was not evaluated */
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */

@@ -43,6 +43,7 @@ static void start(pl_report *report, const json_t *line) {
     report->threads = count_of(line, "threads");
     report->cores = count_of(line, "cores");
     report->hosts = json_incref(json_object_get(line, "hosts"));
+    report->adapts = strcmp(pl_line_text(json_object_get(line, "settings"), "adapt"), "true") == 0;
 }
 
 /* Makes room for workers and ranks when a round has shown that there are so many. */
@@ -63,7 +64,8 @@ static parley_status open_members(pl_report *report, parley_error *error) {
 static double add_workers(pl_report *report, const json_t *workers) {
     double most = 0;
     unsigned slowest = 0;
-    for (unsigned k = 0; k < report->workers; k++) {
+    unsigned count = (unsigned)json_array_size(workers);
+    for (unsigned k = 0; k < count && k < report->workers; k++) {
         const json_t *line = json_array_get(workers, k);
         pl_report_worker *worker = &report->worker[k];
         double compute = number_of(report, line, "compute");
@@ -152,9 +154,22 @@ static parley_status add_ranks(pl_report *report, const json_t *ranks, parley_er
     return status;
 }
 
+/* Makes room for more workers, to which --adapt may change. */
+static parley_status add_members(pl_report *report, size_t workers, parley_error *error) {
+    if (workers <= report->workers || workers > MOST_MEMBERS)
+        return PARLEY_OK;
+    pl_report_worker *more = pl_realloc(report->worker, workers, sizeof *more);
+    if (!more)
+        return pl_fail_memory(error, "the report", workers * sizeof *more);
+    memset(more + report->workers, 0, (workers - report->workers) * sizeof *more);
+    report->worker = more;
+    report->workers = (unsigned)workers;
+    return PARLEY_OK;
+}
+
 static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
     const json_t *workers = json_object_get(line, "workers"), *first = json_array_get(workers, 0);
-    if (json_array_size(workers) != report->workers)
+    if (json_array_size(workers) != report->workers && !(report->adapts && json_array_size(workers) > 0))
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "%s: round %.0f has %zu workers, but the run has %u; the log was written by another version of Parley",
@@ -166,6 +181,8 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
             "%s: round %.0f has %zu ranks, but the run has %u; the log was written by another version of Parley", path,
             pl_line_number(line, "round"), json_array_size(ranks), report->ranks);
     parley_status status = report->rank ? PARLEY_OK : open_members(report, error);
+    if (status == PARLEY_OK)
+        status = add_members(report, json_array_size(workers), error);
     if (status == PARLEY_OK && ranks)
         status = add_ranks(report, ranks, error);
     if (status != PARLEY_OK)

@@ -30,7 +30,8 @@ typedef struct pl_report {
     char preset[PL_REPORT_NAME], local[PL_REPORT_NAME], combine[PL_REPORT_NAME], exchange_name[PL_REPORT_NAME],
         engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status is "" if the run was killed or is still running */
     uint64_t rounds;
-    unsigned workers, ranks, threads, cores;
+    unsigned workers, ranks, threads, cores; /* workers: the most that there were */
+    bool adapts;                             /* the workers may change */
     double total, setup, rounds_seconds;
     /* The slowest worker's seconds of each round. If ranks share cores, at least the processor seconds that the most
      * loaded core needs: ranks pinned to a core add up there, and others spread evenly over the cores of their host. */

@@ -39,8 +39,6 @@ static void put_names(pl_span_file *file) {
         put_name(file, "process_name", "rank", r, r, OWN_THREAD);
         put_name(file, "thread_name", "rounds of rank", r, r, OWN_THREAD);
     }
-    for (unsigned k = 0; k < file->workers; k++)
-        put_name(file, "thread_name", "worker", k, file->rank[k], 1 + k);
 }
 
 static void put_span(pl_span_file *file, const char *name, unsigned rank, unsigned thread, double begin, double length,
@@ -98,6 +96,25 @@ parley_status pl_span_file_round(pl_span_file *file, const pl_round_trace *round
                                                           : pl_fail_file(error, file->path, "write the trace");
 }
 
+parley_status pl_span_file_divide(pl_span_file *file, unsigned workers,
+                                  unsigned (*first)(unsigned workers, unsigned ranks, unsigned rank),
+                                  parley_error *error) {
+    unsigned *rank = pl_realloc(file->rank, workers, sizeof *rank);
+    file->rank = rank ? rank : file->rank;
+    double *end = rank ? pl_realloc(file->worker_end, workers, sizeof *end) : NULL;
+    if (!end)
+        return pl_fail_memory(error, "the trace", workers * sizeof *end);
+    file->worker_end = end;
+    file->workers = workers;
+    for (unsigned r = 0; r < file->ranks; r++)
+        for (unsigned k = first(workers, file->ranks, r); k < first(workers, file->ranks, r + 1); k++) {
+            rank[k] = r;
+            end[k] = 0;
+            put_name(file, "thread_name", "worker", k, r, 1 + k);
+        }
+    return PARLEY_OK;
+}
+
 parley_status pl_span_file_open(const char *path, unsigned workers, unsigned ranks,
                                 unsigned (*first)(unsigned workers, unsigned ranks, unsigned rank), pl_span_file **out,
                                 parley_error *error) {
@@ -109,25 +126,21 @@ parley_status pl_span_file_open(const char *path, unsigned workers, unsigned ran
     if (status != PARLEY_OK)
         return status;
     snprintf(file->path, sizeof file->path, "%s", path);
-    file->workers = workers;
     file->ranks = ranks;
-    status = pl_take(&file->rank, workers, sizeof *file->rank, "the trace", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&file->worker_end, workers, sizeof *file->worker_end, "the trace", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&file->rank_end, ranks, sizeof *file->rank_end, "the trace", error);
+    status = pl_take(&file->rank_end, ranks, sizeof *file->rank_end, "the trace", error);
     if (status == PARLEY_OK && !(file->file = fopen(path, "w")))
         status = pl_fail_file(error, path, "write the trace");
     if (status != PARLEY_OK) {
         pl_span_file_close(file);
         return status;
     }
-    for (unsigned r = 0; r < ranks; r++)
-        for (unsigned k = first(workers, ranks, r); k < first(workers, ranks, r + 1); k++)
-            file->rank[k] = r;
     put_names(file);
-    *out = file;
-    return PARLEY_OK;
+    status = pl_span_file_divide(file, workers, first, error);
+    if (status == PARLEY_OK)
+        *out = file;
+    else
+        pl_span_file_close(file);
+    return status;
 }
 
 void pl_span_file_close(pl_span_file *file) {

@@ -190,7 +190,7 @@ static void advise_wait(const pl_run_table *table, pl_verdict *verdict) {
             report->workers, report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s",
             report->threads, report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s",
             100 * report->wait / report->rounds_seconds);
-    else if (most > UNEVEN * mean)
+    else if (most > UNEVEN * mean && !report->adapts) /* whose workers may not be there all the time */
         say(verdict, PL_ADVICE,
             "The work is uneven: worker %u computed for %.3g s, the mean is %.3g s, and it was the slowest in %llu of "
             "%llu rounds. Its host may be slow or shared.",

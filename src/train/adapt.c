@@ -12,8 +12,9 @@
 #define UNDER_WAY 3.0       /* rounds of the new method that a change costs */
 #define SAVES 1.2           /* factor by which the rest must be longer than with the change */
 #define PACE_ROUNDS 5       /* latest rounds by which costs are judged, */
-#define LEAST_PACED 3       /* and least rounds with an H before it changes again */
-#define PACE_SAVES 1.05     /* the same factor for another H */
+#define LEAST_PACED 3       /* and least rounds with an H before it changes again, and that are left to gain from it */
+#define PACE_SAVES 1.05     /* the same factor for another H, */
+#define PACE_ROUNDS_LOST 1  /* whose rounds are whole, so that the run may make one in vain */
 
 void pl_adapt_open(pl_adapt *adapt, const pl_alternative *now) { *adapt = (pl_adapt){.now = now}; }
 
@@ -61,10 +62,22 @@ static double lately(const pl_adapt *adapt, const double *values) {
     return median(last, count);
 }
 
-/* The seconds from a gap to the target with a method of the plan, as things cost now. */
+/* Rounds from a gap to the target with a method of the plan. */
+static double rounds_with(const pl_alternative *other, double gap, double target) {
+    return fmax(1.0, pl_alternative_rounds(other, target) - pl_alternative_rounds(other, gap));
+}
+
+/* The same in seconds, as things cost now. */
 static double rest_with(const pl_alternative *other, double gap, double target, double compute, double exchange) {
-    double rounds = pl_alternative_rounds(other, target) - pl_alternative_rounds(other, gap);
-    return fmax(1.0, rounds) * (other->compute * compute + other->exchange * exchange);
+    return rounds_with(other, gap, target) * (other->compute * compute + other->exchange * exchange);
+}
+
+/* Whether a whole run with another method would be shorter, as things cost now. Two methods that reach the same gap are
+ * not in the same state, so that the rest alone would have a run go to and fro between methods that are as good. */
+static bool is_better(const pl_alternative *other, const pl_alternative *now, double target, double compute,
+                      double exchange) {
+    return PACE_SAVES * rest_with(other, INFINITY, target, compute, exchange) <
+           rest_with(now, INFINITY, target, compute, exchange);
 }
 
 void pl_adapt_paced(pl_adapt *adapt, const pl_alternative *now) {
@@ -78,10 +91,14 @@ const pl_alternative *pl_adapt_pace(const pl_adapt *adapt, const pl_forecast *fo
         return NULL;
     double compute = lately(adapt, adapt->compute), exchange = lately(adapt, adapt->exchange);
     double least = rest_with(now, gap, target, compute, exchange) / PACE_SAVES;
+    if (rounds_with(now, gap, target) < LEAST_PACED)
+        return NULL;
     for (unsigned a = 0; a < forecast->alternatives; a++) {
         const pl_alternative *other = &forecast->alternative[a];
         double rest = rest_with(other, gap, target, compute, exchange);
-        if (strcmp(other->preset, now->preset) == 0 && other->epochs > 0 && rest < least) {
+        rest += PACE_ROUNDS_LOST * (other->compute * compute + other->exchange * exchange);
+        if (pl_same_method(other, now) && other->epochs > 0 && rest < least &&
+            is_better(other, now, target, compute, exchange)) {
             least = rest;
             best = other;
         }
@@ -89,27 +106,37 @@ const pl_alternative *pl_adapt_pace(const pl_adapt *adapt, const pl_forecast *fo
     return best;
 }
 
+/* A change to a method, with its reason. `left` is the rest of the run as it measured itself. */
+static pl_change change_to(const pl_adapt *adapt, const pl_alternative *to, double gap, double target, double left) {
+    double compute = lately(adapt, adapt->compute), exchange = lately(adapt, adapt->exchange);
+    bool moves = to->workers != adapt->now->workers;
+    double seconds = to->compute * compute + to->exchange * exchange;
+    double setup = to->setup * (moves ? fmax(1.0, exchange) : 1.0);
+    if (moves)
+        left = is_better(to, adapt->now, target, compute, exchange)
+                   ? fmin(left, rest_with(adapt->now, gap, target, compute, exchange))
+                   : 0;
+    return (pl_change){.to = to,
+                       .left = left,
+                       .predicted = rest_with(to, gap, target, compute, exchange),
+                       .cost = setup + lately(adapt, adapt->local) + UNDER_WAY * seconds};
+}
+
 pl_change pl_adapt_judge(const pl_adapt *adapt, const pl_forecast *forecast, double gap, double target) {
-    unsigned count = adapt->rounds < PL_ADAPT_ROUNDS ? adapt->rounds : PL_ADAPT_ROUNDS;
     pl_change best = {.predicted = INFINITY};
     if (!adapt->now || adapt->rounds < LEAST_ROUNDS || adapt->seen < LEAST_EVALUATIONS || !(gap > target))
         return best;
-    double local = median(adapt->local, count), rest = median(adapt->rest, count), fall = fall_per_round(adapt);
-    double compute = lately(adapt, adapt->compute), exchange = lately(adapt, adapt->exchange);
-    best.left = fall > 0 ? log(gap / target) / fall * (local + rest) : INFINITY;
+    double round = lately(adapt, adapt->local) + lately(adapt, adapt->rest), fall = fall_per_round(adapt);
+    double left = fall > 0 ? log(gap / target) / fall * round : INFINITY;
     for (unsigned a = 0; a < forecast->alternatives; a++) {
         const pl_alternative *other = &forecast->alternative[a];
-        double seconds = other->compute * compute + other->exchange * exchange;
-        double cost = other->setup + local + UNDER_WAY * seconds;
-        double predicted = rest_with(other, gap, target, compute, exchange);
-        bool same = strcmp(other->preset, adapt->now->preset) == 0; /* pl_adapt_pace chooses its H */
-        if (same || !isfinite(predicted + cost) || predicted + cost >= best.predicted + best.cost)
+        bool moves = other->workers != adapt->now->workers;
+        if (pl_same_method(other, adapt->now) || (moves && adapt->divided)) /* pl_adapt_pace chooses H */
             continue;
-        best.to = other;
-        best.predicted = predicted;
-        best.cost = cost;
+        pl_change change = change_to(adapt, other, gap, target, left);
+        double all = change.predicted + change.cost;
+        if (isfinite(all) && change.left > SAVES * all && all < best.predicted + best.cost)
+            best = change;
     }
-    if (best.to && !(best.left > SAVES * (best.predicted + best.cost)))
-        best.to = NULL;
     return best;
 }

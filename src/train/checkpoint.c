@@ -82,6 +82,8 @@ enum {
     NUMBER_ROUND = NUMBER_DATA + 4,
     NUMBER_OBJECTIVE,
     NUMBER_GAP,
+    NUMBER_WORKERS,
+    NUMBER_LANES,
     NUMBERS
 };
 
@@ -181,6 +183,9 @@ static void take(pl_run *run) {
     name_value(this, "problem", run->type->name);
     name_value(this, "local", run->method.local->name);
     name_value(this, "combine", run->method.combine->name);
+    name_value(this, "preset", run->method.preset);
+    name_number(this, NUMBER_WORKERS, "workers", run->rows.team.workers);
+    name_number(this, NUMBER_LANES, "lanes", run->rows.team.lanes);
     pl_state_begin(&this->state, &run->rows.team, pl_exchange_begin(run->exchange), pl_exchange_end(run->exchange));
     pl_run_state(run, &this->state);
     if (this->state.status == PARLEY_OK) {

@@ -11,7 +11,7 @@
 
 #include "shard/saved_state.h"
 
-#define PL_MANIFEST_METAS (PL_MOST_SETTINGS + 16)
+#define PL_MANIFEST_METAS (PL_MOST_SETTINGS + 20)
 #define PL_MOST_ROUND (UINT64_C(1) << 53) /* ranks agree on rounds by sums of doubles */
 #define PL_RECENT 8                       /* how many checkpoints of a folder are examined, the newest first */
 
@@ -33,7 +33,7 @@ typedef struct pl_checkpoint {
     char *texts;    /* values of the settings for the manifest */
     pl_pair metas[PL_MANIFEST_METAS];
     unsigned meta_count, fixed; /* number of pairs, and how many of them stay the same in the whole run */
-    char numbers[10][32];       /* values of the other pairs */
+    char numbers[12][32];       /* values of the other pairs */
     bool running;               /* the thread is writing */
     pthread_t thread;
     atomic_bool finished;

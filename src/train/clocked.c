@@ -23,7 +23,9 @@ void pl_clocked_open(pl_run *run) {
     run->work.paced = pl_local_reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps &&
                       isnan(settings->local_epochs);
     pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
-    const pl_alternative *planned = pl_forecast_find(&run->forecast, settings->preset);
+    const pl_alternative *planned = run->adapts.state.now;
+    if (!planned)
+        planned = pl_forecast_find(&run->forecast, settings->preset, run->rows.team.workers);
     if (run->work.paced && planned && is_paced(planned->epochs) && run->rows.team.workers > 1)
         pl_pacing_begin(&run->work.pacing, planned->epochs, planned->compute / planned->epochs, planned->exchange);
     bool has_steps = pl_local_reads(local, "local_epochs") && !run->setup.gradients;
@@ -31,8 +33,8 @@ void pl_clocked_open(pl_run *run) {
                        : run->work.paced       ? run->work.pacing.epochs
                        : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
                                                : settings->local_epochs;
-    if (run->work.paced && run->replay.rounds && is_paced(run->replay.epochs[0]))
-        run->work.epochs = run->replay.epochs[0];
+    if (run->work.paced && run->round < run->replay.rounds && is_paced(run->replay.epochs[run->round]))
+        run->work.epochs = run->replay.epochs[run->round];
     run->work.gap_seen = run->best.scale;
 }
 
@@ -72,7 +74,7 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
                        " the objective is %.17g, but it was %.17g in that run; the log was "
                        "written by another version of Parley, or on a machine with another mathematical library",
                        run->settings->replay, run->round, run->best.objective, was);
-    bool changes = pl_replay_change(replay, run->round) != NULL; /* the next preset may have no H */
+    bool changes = pl_replay_changed(replay, run->round) != NULL; /* the next preset may have no H */
     if (run->work.paced && !changes && run->round < replay->rounds && !is_paced(replay->epochs[run->round]))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--replay %s: local_epochs of round %" PRIu64
@@ -83,14 +85,15 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
 
 /* Whether the plan has several H of the method, so that it chooses between them. Otherwise pacing does. */
 static bool is_paced_by_plan(const pl_run *run) {
-    return run->work.paced && run->settings->adapt && pl_forecast_paces(&run->forecast, run->settings->preset);
+    return run->work.paced && run->settings->adapt && run->rows.team.workers > 1 &&
+           pl_forecast_paces(&run->forecast, run->settings->preset, run->rows.team.workers);
 }
 
 /* After --resume the run may have another H than the plan begins with. */
 static void find_now(const pl_run *run, pl_adapt *state) {
     for (unsigned a = 0; a < run->forecast.alternatives; a++) {
         const pl_alternative *one = &run->forecast.alternative[a];
-        if (state->now && strcmp(one->preset, state->now->preset) == 0 && one->epochs == run->work.epochs)
+        if (state->now && pl_same_method(one, state->now) && one->epochs == run->work.epochs)
             state->now = one;
     }
 }
@@ -108,18 +111,19 @@ static void pace_by_plan(pl_run *run, double gap) {
     pl_adapt_paced(state, to);
 }
 
-/* Whether to go on as another preset: 1 + its number in the plan, or 0. */
+/* Whether to go on as another preset or with other workers: 1 + the number of that method in the plan, or 0. */
 static double judge_change(pl_run *run, double estimate) {
     pl_adaptation *adapts = &run->adapts;
-    double gap = run->evaluated ? pl_relative_gap(&run->best) : NAN;
+    double gap = run->evaluated ? pl_relative_gap(&run->best) : estimate; /* NaN if there is none */
     if (!run->settings->adapt || !run->forecast.alternatives || run->round == 0 || run->round == run->work.noted)
         return 0;
     find_now(run, &adapts->state);
     pl_adapt_note(&adapts->state, run->work.epochs, run->work.local, run->work.rest, (double)run->round, gap);
     if (is_paced_by_plan(run))
-        pace_by_plan(run, isnan(gap) ? estimate : gap);
+        pace_by_plan(run, gap);
     adapts->change = (pl_change){0};
-    if (run->evaluated)
+    adapts->state.divided = !pl_can_place_again(run);
+    if (gap > 0)
         adapts->change = pl_adapt_judge(&adapts->state, &run->forecast, gap, run->target);
     return adapts->change.to ? (double)(adapts->change.to - run->forecast.alternative) + 1 : 0;
 }
@@ -127,16 +131,19 @@ static double judge_change(pl_run *run, double estimate) {
 /* All ranks note as what the run goes on. */
 static void note_change(pl_run *run, double number) {
     pl_adaptation *adapts = &run->adapts;
-    const char *preset = NULL;
-    if (*run->settings->replay)
-        preset = pl_replay_change(&run->replay, run->round);
-    else if (number >= 1 && number <= run->forecast.alternatives)
-        preset = run->forecast.alternative[(unsigned)number - 1].preset;
+    const pl_replay_change *replayed = *run->settings->replay ? pl_replay_changed(&run->replay, run->round) : NULL;
+    const pl_alternative *to = NULL;
+    if (number >= 1 && number <= run->forecast.alternatives)
+        to = &run->forecast.alternative[(unsigned)number - 1];
     adapts->sequel.then = NULL;
-    if (!preset)
+    if (!replayed && !to)
         return;
-    snprintf(adapts->preset, sizeof adapts->preset, "%s", preset);
+    snprintf(adapts->preset, sizeof adapts->preset, "%s", replayed ? replayed->preset : to->preset);
     adapts->sequel.then = adapts->preset;
+    adapts->workers = replayed ? replayed->workers : to->workers;
+    adapts->lanes = replayed ? replayed->lanes : to->lanes;
+    if (!adapts->workers || !adapts->lanes || adapts->workers > pl_all_rows(run->rows.data) || !pl_can_place_again(run))
+        adapts->workers = adapts->lanes = 0;
 }
 
 /* Takes the decisions of the log after this round. */

@@ -66,7 +66,9 @@ static parley_status take_alternatives(pl_forecast *forecast, const json_t *list
         *out = (pl_alternative){.epochs = pl_line_number(one, "local_epochs"),
                                 .setup = pl_line_number(one, "setup_seconds"),
                                 .compute = pl_line_number(one, "compute_seconds"),
-                                .exchange = pl_line_number(one, "exchange_seconds")};
+                                .exchange = pl_line_number(one, "exchange_seconds"),
+                                .workers = (unsigned)fmax(0.0, pl_line_number(one, "workers")),
+                                .lanes = (unsigned)fmax(0.0, pl_line_number(one, "lanes"))};
         snprintf(out->preset, sizeof out->preset, "%s", pl_line_text(one, "preset"));
         status = take_curve(&out->curve, &out->count, json_object_get(one, "curve"), name, error);
     }
@@ -84,17 +86,24 @@ double pl_alternative_rounds(const pl_alternative *alternative, double gap) {
     return left[0] + (right[0] - left[0]) * log(left[2] / gap) / log(left[2] / right[2]);
 }
 
-const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset) {
-    for (unsigned i = 0; i < forecast->alternatives; i++)
-        if (strcmp(forecast->alternative[i].preset, preset) == 0)
-            return &forecast->alternative[i];
+bool pl_same_method(const pl_alternative *a, const pl_alternative *b) {
+    return strcmp(a->preset, b->preset) == 0 && a->workers == b->workers;
+}
+
+const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset, unsigned workers) {
+    for (unsigned i = 0; i < forecast->alternatives; i++) {
+        const pl_alternative *one = &forecast->alternative[i];
+        if (strcmp(one->preset, preset) == 0 && (one->workers ? one->workers : forecast->workers) == workers)
+            return one;
+    }
     return NULL;
 }
 
-bool pl_forecast_paces(const pl_forecast *forecast, const char *preset) {
+bool pl_forecast_paces(const pl_forecast *forecast, const char *preset, unsigned workers) {
+    const pl_alternative *first = pl_forecast_find(forecast, preset, workers);
     unsigned count = 0;
-    for (unsigned i = 0; i < forecast->alternatives; i++)
-        count += strcmp(forecast->alternative[i].preset, preset) == 0 && forecast->alternative[i].epochs > 0;
+    for (unsigned i = 0; i < forecast->alternatives && first; i++)
+        count += pl_same_method(&forecast->alternative[i], first) && forecast->alternative[i].epochs > 0;
     return count > 1;
 }
 
@@ -107,7 +116,8 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
                               .low = pl_line_number(choice, "low"),
                               .high = pl_line_number(choice, "high"),
                               .rounds = pl_line_number(choice, "rounds"),
-                              .machines = (unsigned)fmax(1.0, pl_line_number(choice, "machines"))};
+                              .machines = (unsigned)fmax(1.0, pl_line_number(choice, "machines")),
+                              .workers = (unsigned)fmax(0.0, pl_line_number(choice, "workers"))};
     if (!preset || !(forecast->seconds > 0))
         return damaged(name, "there is no choice in it", error);
     parley_status status = choose(settings, name, "preset", preset, error);

@@ -7,24 +7,27 @@
 
 #include "base/settings.h"
 
-#define PL_ALTERNATIVES 32
+#define PL_ALTERNATIVES 64
 
-/* A preset and an H that a plan has measured or predicted for as many workers. */
+/* A preset, an H and a number of workers that a plan has measured or predicted. */
 typedef struct pl_alternative {
     char preset[32];
     double epochs;                   /* H; NaN if it has none */
     double setup, compute, exchange; /* seconds: once, and of a round */
     unsigned count;
-    double *curve; /* (round, seconds, gap), increasing */
+    double *curve;           /* (round, seconds, gap), increasing */
+    unsigned workers, lanes; /* 0: those of the choice */
 } pl_alternative;
 
 typedef struct pl_forecast {
     double seconds, low, high, rounds; /* to the target */
     unsigned machines;
+    unsigned workers; /* of the choice */
     unsigned count;
-    double *curve;                               /* (round, seconds, gap), increasing; NULL: there is no plan */
-    double epochs;                               /* the H of the choice; NaN if it has none */
-    pl_alternative alternative[PL_ALTERNATIVES]; /* the choice first, of each preset the best H first */
+    double *curve; /* (round, seconds, gap), increasing; NULL: there is no plan */
+    double epochs; /* the H of the choice; NaN if it has none */
+    pl_alternative
+        alternative[PL_ALTERNATIVES]; /* the choice first; of each preset and number of workers the best H first */
     unsigned alternatives;
 } pl_forecast;
 
@@ -38,9 +41,11 @@ double pl_forecast_seconds(const pl_forecast *forecast, double round);
 double pl_forecast_gap(const pl_forecast *forecast, double round);
 /* Rounds of a method to a gap; infinite if its curve does not get there. */
 double pl_alternative_rounds(const pl_alternative *alternative, double gap);
-/* The best H of a preset, or NULL; and whether the plan has several H of it. */
-const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset);
-bool pl_forecast_paces(const pl_forecast *forecast, const char *preset);
+/* The best H of a preset with so many workers, or NULL; and whether the plan has several H of it. */
+const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset, unsigned workers);
+bool pl_forecast_paces(const pl_forecast *forecast, const char *preset, unsigned workers);
+/* Whether both have the same preset and as many workers, so that they differ in H only. */
+bool pl_same_method(const pl_alternative *a, const pl_alternative *b);
 void pl_forecast_close(pl_forecast *forecast);
 
 #endif

@@ -234,27 +234,12 @@ static bool is_slow(pl_run *run, double passes) {
     return !(gap < last && left <= most);
 }
 
-parley_status pl_change_preset(pl_run *run, const char *preset, bool moves, parley_error *error) {
-    pl_adaptation *adapts = &run->adapts;
-    snprintf(adapts->preset, sizeof adapts->preset, "%s", preset);
-    adapts->sequel.then = adapts->preset;
-    run->method.sequel = &adapts->sequel;
-    snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
-    snprintf(run->later->combine, sizeof run->later->combine, "auto");
-    snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
-    parley_status status = moves ? pl_go_on(run, error) : pl_open_next(run, error);
-    run->method.sequel = NULL;
-    adapts->sequel.then = NULL;
-    pl_adapt_open(&adapts->state, pl_forecast_find(&run->forecast, adapts->preset));
-    return status;
-}
-
 /* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
     if (run->adapts.sequel.then && run->round > 0) {
         char preset[sizeof run->adapts.preset];
         memcpy(preset, run->adapts.preset, sizeof preset);
-        return pl_change_preset(run, preset, true, error);
+        return pl_change_method(run, preset, run->adapts.workers, run->adapts.lanes, true, error);
     }
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
@@ -292,8 +277,13 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
         return status;
     pl_checkpoint_round(run);
     status = check_stop(run, stop, error);
-    pl_adapt_trace adapt = {run->adapts.preset, run->adapts.change.left, run->adapts.change.predicted,
-                            run->adapts.change.cost};
+    const pl_adaptation *adapts = &run->adapts;
+    pl_adapt_trace adapt = {.preset = adapts->preset,
+                            .workers = adapts->workers ? adapts->workers : run->rows.team.workers,
+                            .lanes = adapts->workers ? adapts->lanes : run->rows.team.lanes,
+                            .left = adapts->change.left,
+                            .predicted = adapts->change.predicted,
+                            .cost = adapts->change.cost};
     if (status == PARLEY_OK && run->adapts.sequel.then && !*stop)
         trace.adapt = &adapt;
     return status == PARLEY_OK ? log_round(run, &trace, error) : status;

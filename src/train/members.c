@@ -54,7 +54,7 @@ static void close_tables(pl_run *run) {
 
 /* Allocates what all methods of a run share. */
 static parley_status open_vectors(pl_run *run, parley_error *error) {
-    uint64_t size = run->problem->size, hosted = run->rows.team.hosted;
+    uint64_t size = run->problem->size;
     if (run->type->lean)
         run->w = run->best.w = run->first = run->tables.v;
     else {
@@ -62,14 +62,29 @@ static parley_status open_vectors(pl_run *run, parley_error *error) {
         run->best.w = pl_alloc(size, sizeof *run->best.w);
         run->first = pl_alloc(size, sizeof *run->first);
     }
-    run->update = pl_alloc(hosted, sizeof *run->update);
-    run->share = pl_alloc(hosted, sizeof *run->share);
-    if (!run->w || !run->best.w || !run->first || !run->update || !run->share)
+    if (!run->w || !run->best.w || !run->first)
         return pl_fail_memory(error, "the model", 3 * size * sizeof(double));
     memset(run->w, 0, size * sizeof *run->w); /* page faults should happen during setup, not in the first evaluation */
     memset(run->best.w, 0, size * sizeof *run->best.w);
     parley_status status = pl_certificate_begin(run, error);
-    return status == PARLEY_OK ? pl_traces_open(run, error) : status;
+    return status == PARLEY_OK ? pl_workers_open(run, error) : status;
+}
+
+parley_status pl_workers_open(pl_run *run, parley_error *error) {
+    uint64_t hosted = run->rows.team.hosted;
+    run->update = pl_alloc(hosted, sizeof *run->update);
+    run->share = pl_alloc(hosted, sizeof *run->share);
+    if (!run->update || !run->share)
+        return pl_fail_memory(error, "the updates", hosted * sizeof *run->update);
+    return pl_traces_open(run, error);
+}
+
+void pl_workers_close(pl_run *run) {
+    pl_free(run->update);
+    pl_free(run->share);
+    run->update = NULL;
+    run->share = NULL;
+    pl_traces_close(run);
 }
 
 /* The objective at the first model is known. With a dual problem, 0 is a lower bound at no cost, because no
@@ -217,7 +232,9 @@ parley_status pl_open_next(pl_run *run, parley_error *error) {
     run->method = next;
     run->pace.estimate = -1;
     run->pace.window = run->round; /* the next method has its own time to make progress */
-    return pl_members_open(run, error);
+    if (run->adapts.workers)
+        status = pl_place_again(run, run->adapts.workers, run->adapts.lanes, &run->kept, error);
+    return status == PARLEY_OK ? pl_members_open(run, error) : status;
 }
 
 parley_status pl_go_on(pl_run *run, parley_error *error) {

@@ -2,7 +2,9 @@
 #include <math.h>
 
 #include "base/available_memory.h"
+#include "engine/collective.h"
 #include "shard/distributed.h"
+#include "shard/fingerprint.h"
 #include "train/run.h"
 
 #define LANE_ENTRIES 8           /* least non-zeros of a lane per entry of v, which it must synchronise */
@@ -74,6 +76,57 @@ parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
     return status == PARLEY_OK
                ? pl_team_open(&rows->team, run->engine, rows->data, before.workers, before.lanes, before.seed, error)
                : status;
+}
+
+bool pl_can_place_again(const pl_run *run) { return !run->rows.all_rows; }
+
+/* Moves the rows of this rank, and what it knows of them, to the ranks of their next workers. */
+static parley_status deal_again(pl_run *run, unsigned workers, unsigned lanes, pl_row_table *table,
+                                parley_error *error) {
+    pl_placement *rows = &run->rows;
+    parley_data *before = rows->dealt;
+    parley_status status =
+        pl_deal_again(run->engine, before, workers, lanes, run->settings->seed, table, &rows->dealt, error);
+    if (status == PARLEY_OK) {
+        rows->data = rows->dealt;
+        status = run->type->move(run->problem, rows->dealt, error);
+    }
+    if (rows->dealt)
+        parley_data_free(before);
+    else
+        rows->dealt = before; /* the problem refers to it */
+    return status;
+}
+
+parley_status pl_place_again(pl_run *run, unsigned workers, unsigned lanes, pl_row_table *table, parley_error *error) {
+    pl_placement *rows = &run->rows;
+    parley_settings *settings = run->settings;
+    bool by_columns = rows->columns.workers > 0;
+    parley_error lost;
+    settings->workers = workers;
+    settings->lanes = lanes;
+    pl_workers_close(run);
+    pl_team_close(&rows->team);
+    pl_team_close(&rows->columns);
+    parley_status status = rows->dealt ? deal_again(run, workers, lanes, table, error) : PARLEY_OK;
+    if (status == PARLEY_OK)
+        status = pl_team_open(&rows->team, run->engine, rows->data, workers, lanes, settings->seed, error);
+    if (status == PARLEY_OK && by_columns)
+        status =
+            pl_team_deal(&rows->columns, run->engine, &rows->by_column.shape, workers, lanes, settings->seed, error);
+    if (status == PARLEY_OK)
+        status = run->type->measure(run->problem, &rows->team, error);
+    if (status == PARLEY_OK)
+        status = pl_workers_open(run, error);
+    if (status == PARLEY_OK && run->order) {
+        pl_free(run->order);
+        run->order = NULL;
+        status = pl_order_hash(&rows->team, rows->data, &run->order, error);
+    }
+    if (status == PARLEY_OK && run->span_file &&
+        pl_span_file_divide(run->span_file, workers, pl_host_begin, &lost) != PARLEY_OK)
+        pl_give_up_spans(run, &lost);
+    return status;
 }
 
 /* Data larger than memory are visited by blocks, of which a tenth of the memory holds one for every worker. Several

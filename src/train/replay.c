@@ -99,6 +99,12 @@ static parley_status take_epochs(const pl_replay *replay, const json_t *line, co
     return PARLEY_OK;
 }
 
+/* A number of workers or lanes; 0 if there is none. */
+static unsigned count_of(const json_t *line, const char *key) {
+    double number = pl_line_number(line, key);
+    return number >= 1 && number <= UINT16_MAX ? (unsigned)number : 0;
+}
+
 static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *line, const parley_settings *settings,
                                parley_error *error) {
     if (pl_line_number(line, "round") != (double)(replay->rounds + 1))
@@ -120,8 +126,10 @@ static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *
     const json_t *adapt = json_object_get(line, "adapt");
     const char *preset = adapt ? pl_line_text(adapt, "preset") : "";
     if (*preset && replay->changes < PL_REPLAY_CHANGES) {
-        replay->change[replay->changes].round = replay->rounds;
-        snprintf(replay->change[replay->changes++].preset, sizeof replay->change[0].preset, "%s", preset);
+        pl_replay_change *change = &replay->change[replay->changes++];
+        *change = (pl_replay_change){
+            .round = replay->rounds, .workers = count_of(adapt, "workers"), .lanes = count_of(adapt, "lanes")};
+        snprintf(change->preset, sizeof change->preset, "%s", preset);
     }
     return status;
 }
@@ -180,10 +188,10 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
     return status;
 }
 
-const char *pl_replay_change(const pl_replay *replay, uint64_t round) {
+const pl_replay_change *pl_replay_changed(const pl_replay *replay, uint64_t round) {
     for (unsigned i = 0; i < replay->changes; i++)
         if (replay->change[i].round == round)
-            return replay->change[i].preset;
+            return &replay->change[i];
     return NULL;
 }
 

@@ -254,10 +254,27 @@ static const pl_alternative *adapted(const pl_run *run, const char *local, const
     return NULL;
 }
 
-/* The run may have switched to the second method of its preset, or to another preset of its plan. */
+/* Goes on with the workers that --adapt had changed to, and with the preset of that time. */
+static parley_status catch_up_workers(pl_run *run, uint64_t workers, uint64_t lanes, parley_error *error) {
+    const char *preset = pl_container_meta(run->resume.manifest, "preset");
+    if (!preset || !run->settings->adapt || lanes < 1 || workers > pl_all_rows(run->rows.data) || lanes > UINT16_MAX ||
+        !pl_can_place_again(run))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--resume %s: the checkpoint is of %llu workers, to which --adapt had changed; resume with "
+                       "--adapt and the same --plan",
+                       run->resume.folder, (unsigned long long)workers);
+    run->round = run->resume.round;
+    return pl_change_method(run, preset, (unsigned)workers, (unsigned)lanes, false, error);
+}
+
+/* The run may have switched to the second method of its preset, or to another method of its plan. */
 static parley_status catch_up(pl_run *run, parley_error *error) {
     const char *local = pl_container_meta(run->resume.manifest, "local");
     const char *combine = pl_container_meta(run->resume.manifest, "combine");
+    uint64_t workers = pl_manifest_number(run->resume.manifest, "workers");
+    uint64_t lanes = pl_manifest_number(run->resume.manifest, "lanes");
+    if (workers && (workers != run->rows.team.workers || lanes != run->rows.team.lanes))
+        return catch_up_workers(run, workers, lanes, error);
     bool first = local && combine && strcmp(local, run->method.local->name) == 0 &&
                  strcmp(combine, run->method.combine->name) == 0;
     if (first)
@@ -265,7 +282,7 @@ static parley_status catch_up(pl_run *run, parley_error *error) {
     const pl_alternative *to = local && combine && !run->method.sequel ? adapted(run, local, combine) : NULL;
     if (to) {
         run->round = run->resume.round;
-        return pl_change_preset(run, to->preset, false, error);
+        return pl_change_method(run, to->preset, 0, 0, false, error);
     }
     if (!run->method.sequel)
         return pl_fail(error, PARLEY_BAD_INPUT,

@@ -95,7 +95,8 @@ static parley_status open_forecast(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && run->settings->adapt) { /* H is auto, and begins at the plan's */
         run->settings->local_epochs = NAN;
         run->settings->given[pl_setting_find("local_epochs") - pl_settings] = false;
-        pl_adapt_open(&run->adapts.state, pl_forecast_find(&run->forecast, run->settings->preset));
+        pl_adapt_open(&run->adapts.state,
+                      pl_forecast_find(&run->forecast, run->settings->preset, run->forecast.workers));
     }
     return status;
 }
@@ -229,7 +230,8 @@ void pl_run_close(pl_run *run) {
     parley_data_free(rows->ordered);
     pl_log_close(run->log);
     pl_span_file_close(run->span_file);
-    pl_traces_close(run);
+    pl_workers_close(run);
+    pl_free(run->kept.values);
     pl_replay_close(&run->replay);
     pl_forecast_close(&run->forecast);
     pl_checkpoint_close(&run->checkpoint);
@@ -238,7 +240,7 @@ void pl_run_close(pl_run *run) {
         pl_lock_free(run->locks[i]);
     if (run->type && run->type->lean) /* then these are v */
         run->w = run->best.w = run->first = NULL;
-    void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
+    void *owned[] = {run->w, run->best.w, run->first, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }

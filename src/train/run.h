@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "shard/columns.h"
+#include "shard/distributed.h"
 #include "trace/span_file.h"
 #include "train/adapt.h"
 #include "train/forecast.h"
@@ -94,12 +95,13 @@ typedef struct pl_told {
     uint64_t part, parts; /* of a path: which problem is solved, from 1; else 0 */
 } pl_told;
 
-/* Changes of the preset during the run. */
+/* Changes of the preset and of the number of workers during the run. */
 typedef struct pl_adaptation {
     pl_adapt state;
-    pl_change change; /* what was decided after the latest round */
-    pl_sequel sequel; /* the preset as which the run goes on; `then` NULL: it stays */
-    char preset[32];  /* its name */
+    pl_change change;        /* what was decided after the latest round */
+    pl_sequel sequel;        /* the preset as which the run goes on; `then` NULL: it stays */
+    char preset[32];         /* its name, */
+    unsigned workers, lanes; /* and its workers, in whose shards the next members are opened; 0: they stay */
 } pl_adaptation;
 
 /* H if it is auto, and the measurements for it. */
@@ -163,6 +165,7 @@ typedef struct pl_run {
     pl_replay replay;
     pl_forecast forecast; /* of --plan */
     pl_adaptation adapts; /* --adapt */
+    pl_row_table kept;    /* private state of rows, while the workers change */
     pl_checkpoint checkpoint;
     pl_resume resume;
     uint64_t *order;      /* the hash of the rows of each hosted worker; NULL unless there is a checkpoint */
@@ -195,11 +198,16 @@ parley_status pl_members_open(pl_run *run, parley_error *error);
 void pl_members_close(pl_run *run);
 /* Starts the certificate at the first model, whose objective is known. */
 parley_status pl_certificate_begin(pl_run *run, parley_error *error);
-/* loop.c: goes on as another preset, from the current model (`moves`) or from a state that is restored next. */
-parley_status pl_change_preset(pl_run *run, const char *preset, bool moves, parley_error *error);
+/* change.c: goes on as another preset or with other workers (0: as many), from the current model and the state of its
+ * rows (`moves`) or from a state that is restored next. */
+parley_status pl_change_method(pl_run *run, const char *preset, unsigned workers, unsigned lanes, bool moves,
+                               parley_error *error);
 /* Closes the members and opens those of the second method, starting from the current model or not. */
 parley_status pl_go_on(pl_run *run, parley_error *error);
 parley_status pl_open_next(pl_run *run, parley_error *error);
+/* What is kept for every hosted worker: updates, shares and traces. */
+parley_status pl_workers_open(pl_run *run, parley_error *error);
+void pl_workers_close(pl_run *run);
 
 /* tell.c: reports to the user, on rank 0. */
 void pl_say(pl_run *run, const char *format, ...);
@@ -220,6 +228,10 @@ void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summa
  * rank the columns of its workers, after the rows have been measured. */
 parley_status pl_choose_team(pl_run *run, parley_error *error);
 parley_status pl_turn_to_columns(pl_run *run, parley_error *error);
+/* Divides the rows anew, while no members are open, and moves the table of numbers by row with them. On several ranks
+ * rows that were turned to columns cannot be divided again. */
+bool pl_can_place_again(const pl_run *run);
+parley_status pl_place_again(pl_run *run, unsigned workers, unsigned lanes, pl_row_table *table, parley_error *error);
 
 /* certificate.c */
 double pl_gap(const pl_certificate *best);          /* NaN without a dual problem */

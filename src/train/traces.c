@@ -51,6 +51,10 @@ void pl_traces_close(pl_run *run) {
     pl_free(run->told.worker);
     pl_free(run->told.rank);
     pl_free(run->told.message);
+    run->sums_room = NULL;
+    run->told.worker = NULL;
+    run->told.rank = NULL;
+    run->told.message = NULL;
 }
 
 /* Where a rank writes its message. Shared memory is used if there is some, because messages cost time even if nobody

@@ -244,6 +244,29 @@ def test_plan():
         check(result.returncode == 2 and b"simulate machines, but 2 processes" in result.stderr, "sim on 2 ranks", result)
 
 
+def test_changed_workers():
+    """Rows go to other ranks when --adapt changes the workers, and one process replays the run, bit for bit."""
+
+    def method(workers, rounds):
+        costs = {"setup_seconds": 1e-4, "compute_seconds": 1e-4, "exchange_seconds": 1e-4}
+        curve = [[1, 0.1, 0.5], [rounds, 1, 1e-12]]
+        return {"preset": "cocoa", "workers": workers, "lanes": 1, "local_epochs": 1, "curve": curve, **costs}
+
+    choice = {**method(6, 400), "machines": 2, "seconds": 1, "low": 1, "high": 1, "rounds": 400}
+    with open("crowd.json", "w", encoding="ascii") as file:
+        json.dump({"choice": {**choice, "alternatives": [method(6, 400), method(3, 20)]}}, file)
+    words = ["train", "all.svm", "--plan", "crowd.json", "--adapt", "--evaluate-every", "1", "--gap", "1e-7", "--quiet"]
+    for library in LIBRARIES:
+        result = run([*words, "--log", "crowd.jsonl", "--model", "crowd"], 2, library)
+        rounds = [line for line in map(json.loads, read("crowd.jsonl").splitlines()) if line["event"] == "round"]
+        counts = [len(line["workers"]) for line in rounds]
+        check(counts[0] == 6 and counts[-1] == 3, f"workers change on 2 ranks of {library}: {counts}", result)
+        for ranks in (0, 3):
+            result = run(["train", "all.svm", "--replay", "crowd.jsonl", "--quiet", "--model", "again"], ranks, library)
+            same = result.returncode == 0 and read("crowd") == read("again")
+            check(same, f"{ranks or 1} processes replay changed workers of {library}", result)
+
+
 def test_row_order():
     """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
     lines = read("all.svm").splitlines(True)
@@ -416,6 +439,7 @@ def main():
         test_networks()
         test_coordinator()
         test_plan()
+        test_changed_workers()
         test_row_order()
         test_own_inputs()
         test_fingerprint()

@@ -192,6 +192,65 @@ static void the_lasso_finds_a_rate_that_depends_on_the_workers(void **state) {
         pl_free(trials[c].points);
 }
 
+/* A plan of cocoa+ with these numbers of workers, for one gap and real clocks, without trials. */
+static pl_plan *made_plan(unsigned workers) {
+    pl_plan *plan = calloc(1, sizeof *plan);
+    plan->task = (pl_plan_task){.goal = pl_goal_of_gap(1e-4), .hosts = 1, .sample = 0.1};
+    for (unsigned m = 1; m <= workers; m *= 2)
+        plan->task.worker[plan->task.workers++] = m;
+    snprintf(plan->system, sizeof plan->system, "made");
+    pl_plan_add_group(plan, "cocoa+", 1.0, 0);
+    return plan;
+}
+
+static void add_trial(pl_plan *plan, double m, double sample, double round_seconds, double spread) {
+    pl_trial trial = made_trial(m, 0.5, 1e-4, 500);
+    trial.sample = sample;
+    trial.round_seconds = round_seconds;
+    trial.exchange = 0.1;
+    trial.spread = spread;
+    assert_int_equal(pl_trials_add(&plan->trials, &trial, NULL), PARLEY_OK);
+}
+
+static double predicted_round(pl_plan *plan, double workers) {
+    pl_plan_row row;
+    assert_int_equal(pl_plan_fit(plan, 1e6, NULL), PARLEY_OK);
+    pl_plan_predict(plan, &plan->group[0], workers, &row);
+    return row.round_seconds;
+}
+
+static void times_on_a_sample_tell_those_on_all_rows(void **state) {
+    (void)state;
+    pl_plan *plan = made_plan(2);
+    add_trial(plan, 1, 0.1, 0.3, NAN); /* 0.2 seconds of computing on a tenth of the rows, and 0.1 of exchanging */
+    assert_close(predicted_round(plan, 1), 2.1, 1e-6);
+    assert_true(plan->scaled && !plan->compared);
+    add_trial(plan, 2, 0.1, 0.2, NAN);
+    add_trial(plan, 1, 1.0, 4.2, NAN); /* twice as long as the sample says: it was in a cache */
+    assert_close(predicted_round(plan, 1), 4.2, 1e-6);
+    assert_close(predicted_round(plan, 2), 2.2, 1e-6);
+    assert_true(!plan->scaled && plan->compared);
+    pl_plan_close(plan);
+}
+
+static double width_of(double spread, unsigned workers) {
+    pl_plan *plan = made_plan(8);
+    pl_plan_row row;
+    add_trial(plan, 1, 1.0, 0.3, spread);
+    assert_int_equal(pl_plan_fit(plan, 1e6, NULL), PARLEY_OK);
+    pl_plan_predict(plan, &plan->group[0], workers, &row);
+    pl_plan_close(plan);
+    return 0.5 * log(row.high / row.low);
+}
+
+static void bands_grow_with_what_rounds_differ_by(void **state) {
+    (void)state;
+    double quiet = width_of(0.01, 1), busy = width_of(0.8, 1);
+    assert_true(quiet > 0.24 && quiet < 0.3);
+    assert_true(busy > 0.79 && busy < 0.85);
+    assert_true(width_of(0.01, 8) > log(8.0)); /* one number of workers tells little about another one */
+}
+
 static void goals_are_distances_that_fall(void **state) {
     (void)state;
     pl_point_of_run point = {7, 0.02, false, 0.31, 0.9};
@@ -274,14 +333,14 @@ static void a_forecast_sets_what_was_chosen(void **state) {
 static double slow_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, quick_curve[] = {1, 1, 0.1, 10, 10, 1e-6};
 static pl_forecast two_methods(void) {
     return (pl_forecast){.alternatives = 2,
-                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve},
-                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve}}};
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve, 4, 1},
+                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve, 4, 1}}};
 }
 
 /* Twelve rounds of the first method, whose exchanges take `exchange` seconds. */
 static pl_change judged(const pl_forecast *forecast, double exchange) {
     pl_adapt adapt;
-    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa"));
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa", 4));
     double gap = 0.1;
     for (unsigned i = 1; i <= 12; i++) {
         gap = 0.1 * exp(-0.1163 * (i - 1));
@@ -304,16 +363,55 @@ static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state)
     assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
 }
 
+/* Eight workers need 100 rounds and two of them 30, which compute four times as long. */
+static pl_forecast two_teams(void) {
+    static double many_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, few_curve[] = {1, 1, 0.1, 30, 30, 1e-6};
+    return (pl_forecast){.alternatives = 2,
+                         .workers = 8,
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, many_curve, 8, 1},
+                                         {"cocoa", 1.0, 0.002, 0.004, 0.001, 2, few_curve, 2, 1}}};
+}
+
+/* Twelve rounds of eight workers, whose gap falls as `rounds` rounds to 1e-6 would have it. */
+static pl_change judged_team(const pl_forecast *forecast, double exchange, double rounds, bool divided) {
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa", 8));
+    adapt.divided = divided;
+    double gap = 0.1;
+    for (unsigned i = 1; i <= 12; i++) {
+        gap = 0.1 * exp(-log(1e5) / (rounds - 1) * (i - 1));
+        pl_adapt_note(&adapt, 1.0, 0.001, exchange, i, gap);
+    }
+    return pl_adapt_judge(&adapt, forecast, gap, 1e-6);
+}
+
+static void workers_change_only_if_that_saves_more_than_it_costs(void **state) {
+    (void)state;
+    pl_forecast forecast = two_teams();
+    assert_null(judged_team(&forecast, 0.001, 100, false).to); /* 0.176 seconds are left, and two would take 0.15 */
+    pl_change change = judged_team(&forecast, 0.005, 100, false);
+    assert_ptr_equal(change.to, &forecast.alternative[1]);
+    assert_close(change.cost, 5 * 0.002 + 0.001 + 3 * 0.009, 1e-9); /* rows are sent over the slow network */
+    assert_true(change.left > change.predicted + change.cost);
+    assert_null(judged_team(&forecast, 0.005, 40, false).to);                   /* the run is quicker than its plan */
+    assert_true(judged_team(&forecast, 0.005, 1000, false).left < 100 * 0.006); /* a lull does not count */
+    assert_null(judged_team(&forecast, 0.005, 100, true).to);                   /* columns cannot be divided again */
+    assert_null(pl_forecast_find(&forecast, "cocoa", 4));
+    snprintf(forecast.alternative[1].preset, sizeof forecast.alternative[1].preset, "cocoa+");
+    assert_non_null(judged_team(&forecast, 0.005, 100, false).to);
+    assert_true(judged_team(&forecast, 0.005, 1000, false).left < 100 * 0.006); /* nor with another preset */
+}
+
 /* H = 1 needs 100 rounds and H = 4 needs 40, which compute eight times as long. */
 static void a_slower_network_makes_rounds_longer(void **state) {
     (void)state;
     static double short_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, long_curve[] = {1, 1, 0.1, 40, 40, 1e-6};
     pl_forecast forecast = {.alternatives = 2,
-                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve},
-                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve}}};
-    assert_true(pl_forecast_paces(&forecast, "cocoa") && !pl_forecast_paces(&forecast, "lbfgs"));
+                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve, 4, 1},
+                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve, 4, 1}}};
+    assert_true(pl_forecast_paces(&forecast, "cocoa", 4) && !pl_forecast_paces(&forecast, "lbfgs", 4));
     pl_adapt adapt;
-    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa"));
+    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa", 4));
     for (unsigned i = 1; i <= 6; i++)
         pl_adapt_note(&adapt, 1.0, 0.001, 0.001, i, NAN);
     assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* as planned */
@@ -347,10 +445,13 @@ int main(void) {
         cmocka_unit_test(a_curve_that_ended_early_goes_on_in_its_own_shape),
         cmocka_unit_test(a_curve_that_does_not_fall_is_not_continued),
         cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
+        cmocka_unit_test(times_on_a_sample_tell_those_on_all_rows),
+        cmocka_unit_test(bands_grow_with_what_rounds_differ_by),
         cmocka_unit_test(goals_are_distances_that_fall),
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
         cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(workers_change_only_if_that_saves_more_than_it_costs),
         cmocka_unit_test(a_slower_network_makes_rounds_longer),
         cmocka_unit_test(rounds_of_a_method_follow_its_curve),
     };

@@ -104,6 +104,74 @@ static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state)
     parley_data_free(data);
 }
 
+/* Two numbers of every row that tell which one it is. */
+static double *table_of(const parley_data *data) {
+    double *table = pl_alloc(2 * data->x.rows + 1, sizeof *table);
+    for (uint64_t i = 0; table && i < data->x.rows; i++) {
+        uint64_t begin = data->x.start[i];
+        table[2 * i] = data->label[i];
+        table[2 * i + 1] = data->x.start[i + 1] > begin ? data->x.index[begin] + (double)data->x.value[begin] : -1;
+    }
+    return table;
+}
+
+static void assert_same_rows(const parley_data *a, const parley_data *b) {
+    assert_int_equal(a->x.rows, b->x.rows);
+    assert_int_equal(a->deal->rows, b->deal->rows);
+    assert_int_equal(a->deal->nonzeros, b->deal->nonzeros);
+    assert_memory_equal(a->x.start, b->x.start, (a->x.rows + 1) * sizeof *a->x.start);
+    assert_memory_equal(a->x.index, b->x.index, a->x.nonzeros * sizeof *a->x.index);
+    assert_memory_equal(a->x.value, b->x.value, a->x.nonzeros * sizeof *a->x.value);
+    assert_memory_equal(a->label, b->label, a->x.rows * sizeof *a->label);
+    assert_memory_equal(a->weight, b->weight, a->x.rows * sizeof *a->weight);
+}
+
+static parley_status deal_again_body(pl_engine *engine, void *context, parley_error *error) {
+    const unsigned workers[] = {5, 3, 1, 8};
+    const parley_data *all = context;
+    parley_data *held, *dealt;
+    parley_status status = hold(engine, all, &held, error);
+    if (status == PARLEY_OK)
+        status = pl_deal_rows(engine, held, workers[0], 2, 7, &dealt, error);
+    parley_data_free(held);
+    for (unsigned w = 1; w < COUNT(workers) && status == PARLEY_OK; w++) {
+        parley_data *next = NULL, *fresh = NULL;
+        pl_row_table table = {table_of(dealt), 2};
+        status = pl_deal_again(engine, dealt, workers[w], 1, 7, &table, &next, error);
+        parley_data_free(dealt);
+        if (status == PARLEY_OK)
+            status = hold(engine, all, &held, error);
+        if (status == PARLEY_OK) {
+            status = pl_deal_rows(engine, held, workers[w], 1, 7, &fresh, error);
+            parley_data_free(held);
+        }
+        if (status == PARLEY_OK) {
+            double *expected = table_of(fresh);
+            assert_same_rows(next, fresh);
+            assert_memory_equal(table.values, expected, 2 * fresh->x.rows * sizeof *expected);
+            pl_free(expected);
+        }
+        parley_data_free(fresh);
+        pl_free(table.values);
+        dealt = next;
+    }
+    parley_data_free(dealt);
+    return status;
+}
+
+static void rows_that_are_dealt_again_are_where_they_would_have_been(void **state) {
+    (void)state;
+    parley_data *data = weighted_data();
+    parley_status statuses[MOST_RANKS];
+    parley_error errors[MOST_RANKS];
+    for (unsigned ranks = 1; ranks <= 4; ranks++) {
+        run_ranks(ranks, 1, DEADLINE, deal_again_body, data, statuses, errors);
+        for (unsigned r = 0; r < ranks; r++)
+            assert_done(statuses[r], &errors[r]);
+    }
+    parley_data_free(data);
+}
+
 static void columns_are_made_from_rows_of_all_ranks(void **state) {
     (void)state;
     const char *const runs[] = {
@@ -226,6 +294,7 @@ static void lost_memory_ends_all_ranks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_trains_on_rows_that_only_their_rank_holds),
+        cmocka_unit_test(rows_that_are_dealt_again_are_where_they_would_have_been),
         cmocka_unit_test(columns_are_made_from_rows_of_all_ranks),
         cmocka_unit_test(what_is_around_the_fit_sees_all_rows),
         cmocka_unit_test(ranks_agree_on_labels_that_some_of_them_never_saw),
