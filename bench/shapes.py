@@ -328,14 +328,19 @@ def overview(rows):
     return markdown(["what", "found"], lines)
 
 
-def report(rows, bench):
-    return "\n".join(["# Results by shape\n", machine(bench), overview(rows), markdown(HEAD, map(Row.cells, rows))])
+def report(rows, bench, arguments):
+    left = "The large problems were left out. " if arguments.small else ""
+    head = f"`bench/shapes.py PARLEY` wrote this page; docs/benchmarks.md explains it. {left}A fit may take {arguments.limit:g} s.\n"
+    return "\n".join(
+        ["# Results by shape\n", head, machine(bench), overview(rows), markdown(HEAD, map(Row.cells, rows))]
+    )
 
 
 def arguments_of():
     parser = argparse.ArgumentParser(description="Races Parley against its peers on problems of many shapes.")
     parser.add_argument("parley", help="the binary; its library must be beside it")
     parser.add_argument("--quick", action="store_true", help="one repetition and no large problem; writes no file")
+    parser.add_argument("--small", action="store_true", help="leave out the large problems; the file says so")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for a fit (20)")
     parser.add_argument("--known", type=Path, help="a file that keeps optima and tuned tolerances for later runs")
     parser.add_argument("--list", action="store_true", help="print the names of the problems and exit")
@@ -348,7 +353,8 @@ def main():
     chosen = [
         shape
         for shape in shapes()
-        if all(word in shape.name for word in arguments.words) and not (arguments.quick and shape.large)
+        if all(word in shape.name for word in arguments.words)
+        and not ((arguments.quick or arguments.small) and shape.large)
     ]
     if arguments.list:
         print("\n".join(shape.name for shape in chosen))
@@ -364,7 +370,7 @@ def main():
             print(" | ".join(map(str, rows[-1].cells())), race.known.get("reasons", {}).get("Parley", ""), flush=True)
             if arguments.known:
                 arguments.known.write_text(json.dumps(known, indent=1))
-        text = report(rows, bench)
+        text = report(rows, bench, arguments)
     print(text)
     if not arguments.quick and not arguments.words:
         RESULTS.write_text(text)
