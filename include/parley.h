@@ -203,8 +203,8 @@ PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const v
  * added to the diagonal of A. x is the start of the search and receives its result. The search ends when the sum of the
  * squared slopes that remain, each divided by its entry of the diagonal, is at most `tolerance`, or when rounding
  * allows no more. */
-PARLEY_API parley_status parley_l1_products(uint64_t size, const double *products, const double *target, double l1,
-                                            double tolerance, double *x, parley_error *error);
+PARLEY_API parley_status parley_lasso_products(uint64_t size, const double *products, const double *target, double l1,
+                                               double tolerance, double *x, parley_error *error);
 
 /* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
  * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in

@@ -68,11 +68,11 @@ def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int 
     return sums
 
 
-def l1_products(products: np.ndarray, target: np.ndarray, l1: float, tolerance: float, x: np.ndarray) -> None:
+def lasso_products(products: np.ndarray, target: np.ndarray, l1: float, tolerance: float, x: np.ndarray) -> None:
     """Moves x to the minimum of x'Ax / 2 - b.x + l1 |x|_1."""
     arrays = [np.ascontiguousarray(array) for array in (products, target)]
     pointers = [ffi.cast("double *", _pointer(array)) for array in (*arrays, x)]
-    call("parley_l1_products", len(x), *pointers[:2], l1, tolerance, pointers[2])
+    call("parley_lasso_products", len(x), *pointers[:2], l1, tolerance, pointers[2])
 
 
 def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> Data:

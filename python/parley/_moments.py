@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ._data import l1_products, moments
+from ._data import lasso_products, moments
 from ._run import ROW
 
 MOST_COLUMNS = 256  # with more columns, other methods are as fast
@@ -104,7 +104,7 @@ def elastic_net(
     products = found.columns / found.total
     products[np.diag_indices_from(products)] += l2
     for rounds in range(1, MOST_ROUNDS + 1):
-        l1_products(products, target, l1, max(tol, _SOLVED) * found.null * 0.1**rounds, coef)
+        lasso_products(products, target, l1, max(tol, _SOLVED) * found.null * 0.1**rounds, coef)
         bent = products @ coef
         size, along = 2 * found.null - 2 * (target @ coef) + coef @ bent, 2 * found.null - target @ coef
         scale = min(1.0, l1 / max(np.abs(target - bent).max(), np.finfo(float).tiny))

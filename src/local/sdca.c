@@ -342,7 +342,9 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
         w[glm->data->x.columns] = this->b[0] = b;
     if (status == PARLEY_OK)
         status = pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error);
-    return status == PARLEY_OK ? pl_best_multiple(glm, this->team, this->z, w, evaluation, error) : status;
+    if (status == PARLEY_OK && !this->plain)
+        status = pl_best_multiple(glm, this->team, this->z, w, evaluation, error);
+    return status;
 }
 
 /* A pass that only reads, in order, costs two fifths of one that steps. */

@@ -73,6 +73,7 @@ typedef struct pl_sdca {
     bool in_place; /* the u of a single worker is v itself */
     bool delayed;  /* steps see only v, and count as if each were made by its own worker */
     double batch;  /* steps of a worker in this round if delayed; otherwise 1 */
+    bool plain;    /* models are not moved to better multiples: the run began with a version without this */
     double target; /* the gap that ends the run */
     const double *v;
     double *v_previous; /* v at the start of the last round; NULL as above */

@@ -20,6 +20,10 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
     pl_sdca *this = (pl_sdca *)local;
     const pl_glm *glm = this->glm;
     pl_state_array(state, "b0", this->b0, PL_F64, glm->classes);
+    if (pl_state_has(state, "plain"))
+        PL_STATE_VALUES(state, "plain", PL_VALUE(this->plain));
+    else
+        this->plain = true;
     if (this->v_previous)
         pl_state_array(state, "v_previous", this->v_previous, PL_F64, glm->size);
     for (unsigned k = 0; k < this->team->hosted; k++) {

@@ -1,4 +1,4 @@
-/* test_l1_products.c: least squares with an L1 penalty from products of columns. */
+/* test_lasso_products.c: least squares with an L1 penalty from products of columns. */
 #include <math.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void solutions_are_optimal_from_any_start(void **state) {
             parley_error error;
             for (unsigned j = 0; j < COLUMNS; j++)
                 x[j] = start ? 3.0 - j : 0.0;
-            assert_done(parley_l1_products(COLUMNS, products, target, penalties[p], 1e-18, x, &error), &error);
+            assert_done(parley_lasso_products(COLUMNS, products, target, penalties[p], 1e-18, x, &error), &error);
             assert_optimal(x, penalties[p]);
             assert_true(x[COLUMNS - 2] == 0);
         }
@@ -63,10 +63,10 @@ static void what_is_not_finite_is_refused(void **state) {
     (void)state;
     double x[COLUMNS] = {0}, kept = target[3];
     parley_error error = {0};
-    assert_int_equal(parley_l1_products(COLUMNS, products, target, -1, 1e-9, x, &error), PARLEY_BAD_INPUT);
-    assert_int_equal(parley_l1_products(COLUMNS, products, target, INFINITY, 1e-9, x, &error), PARLEY_BAD_INPUT);
+    assert_int_equal(parley_lasso_products(COLUMNS, products, target, -1, 1e-9, x, &error), PARLEY_BAD_INPUT);
+    assert_int_equal(parley_lasso_products(COLUMNS, products, target, INFINITY, 1e-9, x, &error), PARLEY_BAD_INPUT);
     target[3] = NAN;
-    assert_int_equal(parley_l1_products(COLUMNS, products, target, 1, 1e-9, x, &error), PARLEY_BAD_INPUT);
+    assert_int_equal(parley_lasso_products(COLUMNS, products, target, 1, 1e-9, x, &error), PARLEY_BAD_INPUT);
     assert_non_null(strstr(error.sentence, "not finite"));
     target[3] = kept;
 }
@@ -78,7 +78,7 @@ static void failed_allocations_are_told(void **state) {
     for (int64_t n = 0; status != PARLEY_OK && n < 100; n++) {
         parley_error error = {0};
         pl_memory_fail_after(n);
-        status = parley_l1_products(COLUMNS, products, target, 0.05, 1e-9, x, &error);
+        status = parley_lasso_products(COLUMNS, products, target, 0.05, 1e-9, x, &error);
         pl_memory_fail_after(-1);
         assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && *error.sentence));
     }
@@ -91,5 +91,5 @@ int main(void) {
         cmocka_unit_test(what_is_not_finite_is_refused),
         cmocka_unit_test(failed_allocations_are_told),
     };
-    return cmocka_run_group_tests_name("l1_products", tests, fill, NULL);
+    return cmocka_run_group_tests_name("lasso_products", tests, fill, NULL);
 }

@@ -1,4 +1,4 @@
-/* l1_products.c: least squares with an L1 penalty, from the products of columns that parley_moments gives. */
+/* lasso_products.c: least squares with an L1 penalty, from the products of columns that parley_moments gives. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static void set_slope(uint64_t size, const double *products, const double *targe
             slope[i] += x[j] * products[j * size + i];
 }
 
-parley_status parley_l1_products(uint64_t size, const double *products, const double *target, double l1,
-                                 double tolerance, double *x, parley_error *error) {
+parley_status parley_lasso_products(uint64_t size, const double *products, const double *target, double l1,
+                                    double tolerance, double *x, parley_error *error) {
     pl_l1_shape shape = {.size = size, .core = size, .group = 1};
     pl_l1_room room;
     double *arrays;
