@@ -303,7 +303,7 @@ class Row:
         self.regret = max(1.0, mine / self.preset_time) if mine and self.preset_time else None
 
     def cells(self):
-        method = f"{self.outcome.summary['preset']}, {self.outcome.summary['rounds']}" if self.outcome else "-"
+        method = f"{self.outcome.summary['preset'] or 'products'}, {self.outcome.summary['rounds']}" if self.outcome else "-"
         return [
             self.shape.name, self.size, milliseconds(self.mine), method, self.peer, milliseconds(self.peer_time),
             times_text(self.ratio), self.preset, milliseconds(self.preset_time), times_text(self.regret),
