@@ -283,8 +283,9 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
 /* Also sums the slope at 0: with several classes the solver may have changed the direction. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
     const truncated *this = (truncated *)combine;
+    bool several = this->problem->row > 1;
     pl_search_measure(this->problem, slice, gamma, scalars);
-    for (uint64_t j = slice->begin; j<slice->end &&this->problem->row> 1; j++)
+    for (uint64_t j = slice->begin; several && j < slice->end; j++)
         scalars[PL_OWN_NORM] += this->g[j - this->begin] * slice->direction[j];
 }
 
