@@ -52,6 +52,7 @@ class Estimator:
 
     def _fit_all(self, dataset: Any, estimators: list[Any]) -> list[Any]:
         """Fits estimators that read the same columns, with one hand-over of the rows."""
+        _session.context_of(dataset)  # a session of Connect is refused before Spark's JVM is asked
         for estimator in estimators:
             estimator._refuse_invalid()
             estimator._refuse_ignored()
