@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from sklearn.utils import compute_class_weight
 from sklearn.utils.fixes import parse_version
@@ -23,14 +24,18 @@ except ImportError:
 _FINITE = "ensure_all_finite" if RELEASE >= parse_version("1.6") else "force_all_finite"
 
 
+_PLAIN = (np.ndarray, sp.csr_matrix, sp.csr_array)
+
+
 def _is_plain(X: Any, y: Any) -> bool:
     """Whether X and y are arrays of numbers that need no conversion, with finite labels."""
     return (
-        type(X) is type(y) is np.ndarray
+        type(X) in _PLAIN
+        and type(y) is np.ndarray
         and X.ndim == 2
         and y.ndim == 1
         and X.shape[0] == y.shape[0]
-        and X.size > 0
+        and min(X.shape) > 0
         and X.dtype.char in "fd"
         and X.dtype.isnative
         and y.dtype.kind in "biuf"

@@ -206,8 +206,10 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
 static unsigned count_cores(cpu_set_t *allowed, bool *known) {
     CPU_ZERO(allowed);
     *known = sched_getaffinity(0, sizeof *allowed, allowed) == 0 && CPU_COUNT(allowed) > 0;
+    if (*known)
+        return (unsigned)CPU_COUNT(allowed);
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines with more cores than a cpu_set_t has bits are not pinned */
-    return *known ? (unsigned)CPU_COUNT(allowed) : online > 0 ? (unsigned)online : 1;
+    return online > 0 ? (unsigned)online : 1;
 }
 
 unsigned pl_cores(void) {

@@ -133,11 +133,12 @@ parley_status pl_place_again(pl_run *run, unsigned workers, unsigned lanes, pl_r
  * ranks hold their rows in memory. */
 static void choose_blocks(pl_run *run) {
     parley_settings *settings = run->settings;
-    bool visits = pl_local_reads(run->method.local, "block");
-    if (isnan(settings->block)) {
+    if (!isnan(settings->block))
+        return;
+    settings->block = 0;
+    if (run->rows.data->large && !run->rows.data->spread && pl_local_reads(run->method.local, "block")) {
         double most = BLOCK_SHARE * (double)pl_available_memory() / 1e6 / (double)settings->workers;
-        double fits = most < BLOCK_MEGABYTES ? exp2(floor(log2(fmax(most, 1e-3)))) : BLOCK_MEGABYTES;
-        settings->block = visits && run->rows.data->large && !run->rows.data->spread ? fits : 0;
+        settings->block = most < BLOCK_MEGABYTES ? exp2(floor(log2(fmax(most, 1e-3)))) : BLOCK_MEGABYTES;
     }
 }
 
