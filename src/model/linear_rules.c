@@ -11,6 +11,8 @@
 #define MILD 0.01                 /* the same; below it L-BFGS, */
 #define ROOMY 10.0                /* up to this many columns for each row */
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
+#define TALL_STIFF 1.0            /* above it products with the curvature pay off, */
+#define TALL 0.5                  /* up to this many columns for each row */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
 #define HINGE_COLUMNS 500         /* for two labels up to here, and beyond if dual ascent is slow, */
@@ -270,6 +272,14 @@ static bool is_mild_or_stretched(const pl_glm *glm) {
     return (stiffness(glm) < MILD && shape <= ROOMY) || (glm->standardise && shape <= 1);
 }
 
+/* Truncated Newton, where rows have so many columns in common that dual ascent takes dozens of passes. It reads data
+ * that are larger than memory more often. */
+static bool is_tall_and_stiff(const pl_glm *glm) {
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && !glm->factor && !glm->standardise &&
+           !is_large(glm) && is_stiff(glm) && stiffness(glm) > TALL_STIFF &&
+           (double)glm->data->x.columns <= TALL * (double)pl_all_rows(glm->data);
+}
+
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
     bool softened = is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS && glm->classes == 1;
@@ -301,6 +311,7 @@ static const struct {
                {sloping_classes, "newton"},
                {filled_classes, "lbfgs"},
                {is_mild_or_stretched, "lbfgs"},
+               {is_tall_and_stiff, "newton"},
                {is_smooth_dual, "cocoa-newton"},
                {is_penalised, "cocoa+"},
                {is_smooth, "lbfgs"},

@@ -29,6 +29,19 @@ static void weak_penalties_on_hundreds_of_columns_go_to_newton(void **state) {
     parley_data_free(wide);
 }
 
+/* With more than half as many columns as rows, or under a strong penalty, dual ascent takes few passes. */
+static void weak_penalties_on_tall_data_go_to_newton(void **state) {
+    (void)state;
+    parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1400, .columns = 600, .density = 0.02}),
+                *square = random_data((sample_plan){.seed = 3, .rows = 800, .columns = 600, .density = 0.02});
+    assert_string_equal(chosen(tall, "loss=logistic C=10"), "newton");
+    assert_string_equal(chosen(tall, "loss=squared alpha=0.1"), "newton");
+    assert_string_equal(chosen(tall, "loss=logistic C=0.1"), "cocoa-newton");
+    assert_string_equal(chosen(square, "loss=logistic C=10"), "cocoa-newton");
+    parley_data_free(tall);
+    parley_data_free(square);
+}
+
 /* With hinge loss, C x mean |x|^2 decides between 200 and 500 columns. */
 static void strong_penalties_of_hinge_loss_begin_with_dual_ascent(void **state) {
     (void)state;
@@ -115,6 +128,7 @@ static void wide_filled_data_go_to_dual_ascent(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
+        cmocka_unit_test(weak_penalties_on_tall_data_go_to_newton),
         cmocka_unit_test(strong_penalties_of_hinge_loss_begin_with_dual_ascent),
         cmocka_unit_test(kinked_losses_have_fewer_lanes),
         cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
