@@ -15,6 +15,7 @@ import scipy.sparse as sparse
 from peers import LADDER, LIBLINEAR_LADDER, SNAPML_LADDER, Outcome
 
 FACTORED = 1500  # columns up to which peers that factorise a matrix, or keep the Gram matrix, take part
+GAPS = "1e-4 3e-5 1e-5 3e-6 1e-6".split()  # of Parley, where it is as exact as the peers
 GLMNET = Path(__file__).with_name("glmnet_peer.R")
 GLMNET_VALUES = 2_000_000  # glmnet gets its matrix as text
 FORK = multiprocessing.get_context("fork")  # a child sees the arrays without a copy
@@ -289,11 +290,11 @@ def peers_of(problem, limit):
     return peers.found
 
 
-def ours(problem, preset, tol, limit):
-    """Parley's estimator for the problem."""
+def ours(problem, preset, tol, limit, name=None):
+    """Parley's estimator for the problem. Its settings are other gaps than `tol`."""
     import parley
 
-    cost, common = problem.strength_c, {"fit_intercept": False, "tol": tol, "preset": preset}
+    cost, common = problem.strength_c, {"fit_intercept": False, "preset": preset}
     width = {"epsilon": problem.width}
     kinds = {
         "logistic": ("LogisticRegression", {"C": cost, "l1_ratio": problem.rho}),
@@ -312,10 +313,10 @@ def ours(problem, preset, tol, limit):
         kinds["squared"] = ("ElasticNet", {"alpha": problem.lam, "l1_ratio": problem.rho})
     kind, parameters = kinds[problem.loss]
 
-    def make(_):
-        model = getattr(parley, kind)(**common, **parameters)
+    def make(gap):
+        model = getattr(parley, kind)(tol=float(gap or tol), **common, **parameters)
         model._exact = None  # solve small tables to `tol` too, as the peers do
         return model
 
-    name = "Parley" if preset == "auto" else f"Parley {preset}"
-    return Contestant(name, make, problem.x, problem.labels, None, limit)
+    name = name or ("Parley" if preset == "auto" else f"Parley {preset}")
+    return Contestant(name, make, problem.x, problem.labels, GAPS, limit)
