@@ -27,6 +27,7 @@
 #include "math/sparse.h"
 
 #define MULTIPLIER_ROUNDS 2 /* rounds between two moves of b0 */
+#define AHEAD 3             /* buckets that facts of a row are prefetched ahead */
 
 static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
     const pl_glm *glm = this->glm;
@@ -84,10 +85,21 @@ static void keep_resting(pl_sdca *this, uint64_t i) {
         memcpy(this->t_piece + i * classes, this->t + i * classes, classes * sizeof *this->t);
 }
 
+/* Prefetches what a step on a row reads beside its entries. */
+static inline void prefetch_row(const pl_sdca *this, uint64_t i) {
+    const pl_glm *glm = this->glm;
+    pl_prefetch(glm->data->x.start + i);
+    pl_prefetch(glm->data->label + i);
+    pl_prefetch(glm->norm2 + i);
+    pl_prefetch(this->t + i * glm->classes);
+}
+
 static void visit(pl_sdca *this, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
     const pl_matrix *x = &stepper->glm->data->x;
     bool several = stepper->glm->classes > 1;
     for (uint64_t n = 0; n < count && !pl_stop_due(); n++) {
+        if (n + AHEAD < count)
+            prefetch_row(this, pl_bucket_row(buckets[n + AHEAD]));
         if (n + 1 < count)
             pl_sparse_prefetch(x->index, x->value, x->start[pl_bucket_row(buckets[n + 1])]);
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
