@@ -11,7 +11,7 @@
 #define MILD 0.01                 /* the same; below it L-BFGS, */
 #define ROOMY 10.0                /* up to this many columns for each row */
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
-#define TALL_STIFF 1.0            /* above it products with the curvature pay off, */
+#define BENT 2.0                  /* mean curvature of the loss against the penalty; above it truncated Newton, */
 #define TALL 0.5                  /* up to this many columns for each row */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
@@ -274,10 +274,11 @@ static bool is_mild_or_stretched(const pl_glm *glm) {
 
 /* Truncated Newton, where rows have so many columns in common that dual ascent takes dozens of passes. It reads data
  * that are larger than memory more often. */
-static bool is_tall_and_stiff(const pl_glm *glm) {
-    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && !glm->factor && !glm->standardise &&
-           !is_large(glm) && is_stiff(glm) && stiffness(glm) > TALL_STIFF &&
-           (double)glm->data->x.columns <= TALL * (double)pl_all_rows(glm->data);
+static bool is_tall_and_bent(const pl_glm *glm) {
+    double shape = (double)glm->data->x.columns / (double)pl_all_rows(glm->data);
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many && glm->loss->smooth &&
+           pl_loss_bounded(glm->loss) && !glm->factor && !glm->standardise && !is_large(glm) && shape <= TALL &&
+           stiffness(glm) > BENT * shape;
 }
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */
@@ -311,7 +312,7 @@ static const struct {
                {sloping_classes, "newton"},
                {filled_classes, "lbfgs"},
                {is_mild_or_stretched, "lbfgs"},
-               {is_tall_and_stiff, "newton"},
+               {is_tall_and_bent, "newton"},
                {is_smooth_dual, "cocoa-newton"},
                {is_penalised, "cocoa+"},
                {is_smooth, "lbfgs"},
