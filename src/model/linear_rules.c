@@ -272,12 +272,11 @@ static bool is_mild_or_stretched(const pl_glm *glm) {
     return (stiffness(glm) < MILD && shape <= ROOMY) || (glm->standardise && shape <= 1);
 }
 
-/* Truncated Newton, where rows have so many columns in common that dual ascent takes dozens of passes. It reads data
- * that are larger than memory more often. */
+/* Truncated Newton, where rows have so many columns in common that dual ascent takes dozens of passes. */
 static bool is_tall_and_bent(const pl_glm *glm) {
     double shape = (double)glm->data->x.columns / (double)pl_all_rows(glm->data);
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many && glm->loss->smooth &&
-           pl_loss_bounded(glm->loss) && !glm->factor && !glm->standardise && !is_large(glm) && shape <= TALL &&
+           pl_loss_bounded(glm->loss) && !glm->factor && !glm->standardise && shape <= TALL &&
            stiffness(glm) > BENT * shape;
 }
 
@@ -303,20 +302,21 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {{limits_columns, "cocoa+"},
-               {few_with_l1, "newton"},
-               {limits_entries, "lbfgs"},
-               {is_kinked, "newton"},
-               {is_wide, "cocoa-newton"},
-               {few_or_filled, "newton"},
-               {sloping_classes, "newton"},
-               {filled_classes, "lbfgs"},
-               {is_mild_or_stretched, "lbfgs"},
-               {is_tall_and_bent, "newton"},
-               {is_smooth_dual, "cocoa-newton"},
-               {is_penalised, "cocoa+"},
-               {is_smooth, "lbfgs"},
-               {always, "gd"}};
+    bool in_memory; /* it is not for data that are visited by blocks, which other presets read less often */
+} choices[] = {{limits_columns, "cocoa+", false},
+               {few_with_l1, "newton", false},
+               {limits_entries, "lbfgs", false},
+               {is_kinked, "newton", false},
+               {is_wide, "cocoa-newton", false},
+               {few_or_filled, "newton", false},
+               {sloping_classes, "newton", false},
+               {filled_classes, "lbfgs", false},
+               {is_mild_or_stretched, "lbfgs", false},
+               {is_tall_and_bent, "newton", true},
+               {is_smooth_dual, "cocoa-newton", false},
+               {is_penalised, "cocoa+", false},
+               {is_smooth, "lbfgs", false},
+               {always, "gd", false}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
@@ -331,7 +331,8 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
                 glm.loss->name);
         return NULL;
     }
-    while (!choices[i].holds(&glm))
+    bool blocks = is_large(&glm) || settings->block > 0;
+    while (!choices[i].holds(&glm) || (choices[i].in_memory && blocks))
         i++;
     return choices[i].preset;
 }
