@@ -239,11 +239,9 @@ static int plan_run(const arguments *arguments) {
     parley_error error;
     run run = {.command = arguments->command, .inputs = {arguments->operands, arguments->count}};
     int code = EXIT_DONE;
-    parley_status status = pl_take(&run.settings, 1, sizeof *run.settings, "settings", &error);
-    if (status == PARLEY_OK) {
-        *run.settings = arguments->settings;
+    parley_status status = pl_settings_copy(&arguments->settings, &run.settings, &error);
+    if (status == PARLEY_OK)
         status = check(&run, &error);
-    }
     bool several = pl_launched_ranks() > 1;
     if (status == PARLEY_OK && several)
         code = fit_run(&(fit){run.command, run.settings, is_checked, work, report, code_of, &run});

@@ -139,13 +139,10 @@ static parley_status open_printer(printer *printer, const parley_settings *setti
 
 /* The settings for reading. JSON is a format of predictions and not of data. */
 static parley_status reading_settings(const parley_settings *given, parley_settings **out, parley_error *error) {
-    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
-    if (status != PARLEY_OK)
-        return status;
-    **out = *given;
-    if (strcmp(given->format, "json") == 0)
+    parley_status status = pl_settings_copy(given, out, error);
+    if (status == PARLEY_OK && strcmp(given->format, "json") == 0)
         memcpy((*out)->format, "auto", sizeof "auto");
-    return PARLEY_OK;
+    return status;
 }
 
 static parley_status work(const arguments *arguments, parley_error *error) {

@@ -45,17 +45,16 @@ parley_status pl_follow_cached_plan(const parley_data *data, const char *path, c
     if (status != PARLEY_OK)
         return status;
     parley_settings *before;
-    status = pl_take(&before, 1, sizeof *before, "settings", error);
+    status = pl_settings_copy(settings, &before, error);
     if (status != PARLEY_OK)
         return status;
-    *before = *settings;
     json_t *choice = pl_choice_load(file, key);
     if (choice && is_for(choice, settings, machine)) {
         if (pl_forecast_take(&forecast, choice, file, settings, NULL) == PARLEY_OK)
             snprintf(said, size, "method: auto follows the plan in %.300s, which expects %.4g seconds", file,
                      forecast.seconds);
         else
-            *settings = *before; /* the file is damaged */
+            pl_settings_assign(settings, before); /* the file is damaged */
         pl_forecast_close(&forecast);
     }
     pl_free(before);

@@ -148,10 +148,9 @@ static parley_status parse_presets(const parley_settings *settings, pl_plan_task
 /* Settings for a configuration, checked. */
 static parley_status check_one(const parley_settings *settings, const pl_configuration *of, parley_error *error) {
     parley_settings *copy;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy = *settings;
     status = pl_configure(copy, of, error);
     if (status == PARLEY_OK)
         status = pl_train_check(copy, error);

@@ -55,11 +55,9 @@ static parley_status keep_penalty(pl_sample *sample, pl_engine *engine, const pa
 parley_status pl_sample_open(pl_sample *sample, pl_engine *engine, const parley_data *data,
                              const parley_settings *settings, double share, parley_error *error) {
     *sample = (pl_sample){0};
-    parley_status status = pl_take(&sample->settings, 1, sizeof *sample->settings, "settings", error);
-    if (status == PARLEY_OK) {
-        *sample->settings = *settings;
+    parley_status status = pl_settings_copy(settings, &sample->settings, error);
+    if (status == PARLEY_OK)
         status = draw(sample, engine, data, settings->seed, share, error);
-    }
     if (status == PARLEY_OK)
         status = keep_penalty(sample, engine, data, error);
     if (status != PARLEY_OK)

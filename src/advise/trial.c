@@ -242,14 +242,14 @@ static parley_status run_it(running *this, parley_error *error) {
 
 parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *sample, parley_error *error) {
     parley_settings *copy = NULL;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(all->settings, &copy, error);
     for (order next = {0}; status == PARLEY_OK;) {
         status = pl_broadcast(all->engine, 0, &next, sizeof next, error);
         if (status != PARLEY_OK || next.ends)
             break;
         const pl_laboratory *mine = next.sample < 1 && sample ? sample : all;
         running this = {.laboratory = mine, .settings = copy};
-        *copy = *mine->settings;
+        pl_settings_assign(copy, mine->settings);
         status = configure_trial(copy, &next.of, next.gap, next.rounds, error);
         if (status == PARLEY_OK)
             status = train(all->engine, &this, error);
@@ -273,11 +273,10 @@ parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configurati
     order next = {.of = *of, .gap = gap, .sample = laboratory->sample, .rounds = end->rounds};
     running this = {
         .laboratory = laboratory, .trial = out, .end = end, .began = pl_now(), .cpu_began = pl_cpu_now(), .seen = NAN};
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(laboratory->settings, &copy, error);
     if (status == PARLEY_OK)
         status = pl_take(&out->points, PL_TRIAL_POINTS, sizeof *out->points, "an experiment", error);
     if (status == PARLEY_OK) {
-        *copy = *laboratory->settings;
         this.settings = copy;
         status = configure_trial(copy, of, gap, end->rounds, error);
     }

@@ -208,6 +208,9 @@ extern const pl_setting pl_settings[];
 extern const unsigned pl_settings_count;
 
 void pl_settings_defaults(parley_settings *settings);
+/* Copies the values, and of texts only what is in use: most of the struct, which is large, is not. */
+parley_status pl_settings_copy(const parley_settings *from, parley_settings **out, parley_error *error);
+void pl_settings_assign(parley_settings *to, const parley_settings *from);
 /* The row for `name` (either spelling, - or _), or NULL. */
 const pl_setting *pl_setting_find(const char *name);
 /* The row whose option of these commands has this name; otherwise as pl_setting_find. */

@@ -127,9 +127,29 @@ static parley_status set_value(parley_settings *settings, const pl_setting *row,
 }
 
 void pl_settings_defaults(parley_settings *settings) {
-    memset(settings, 0, sizeof *settings);
+    memset(settings->given, 0, sizeof settings->given);
     for (unsigned i = 0; i < pl_settings_count; i++)
         set_value(settings, &pl_settings[i], pl_settings[i].initial, NULL);
+}
+
+static size_t bytes_of(const pl_setting *row, const void *value) {
+    return row->kind == PL_WORD ? strlen(value) + 1 : row->kind == PL_FLAG ? sizeof(bool) : sizeof(uint64_t);
+}
+
+void pl_settings_assign(parley_settings *to, const parley_settings *from) {
+    memcpy(to->given, from->given, sizeof to->given);
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const void *value = field(from, &pl_settings[i]);
+        memcpy(field(to, &pl_settings[i]), value, bytes_of(&pl_settings[i], value));
+    }
+}
+
+parley_status pl_settings_copy(const parley_settings *from, parley_settings **out, parley_error *error) {
+    *out = pl_realloc(NULL, 1, sizeof **out); /* not cleared */
+    if (!*out)
+        return pl_fail_memory(error, "settings", sizeof **out);
+    pl_settings_assign(*out, from);
+    return PARLEY_OK;
 }
 
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,

@@ -395,10 +395,9 @@ parley_status pl_cv_check(const parley_settings *settings, parley_error *error) 
     double *ratio = NULL;
     uint64_t ratios;
     parley_settings *copy;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy = *settings;
     copy->given[pl_setting_find("metric") - pl_settings] = false; /* here it needs no validation rows */
     if (*copy->l1_ratios && pl_setting_given(copy, "l1_ratio"))
         status = pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratios already sets every l1-ratio; leave out --l1-ratio");
@@ -427,9 +426,8 @@ static parley_status run_crossing(pl_engine *engine, const parley_data *data, pa
     if (status == PARLEY_OK)
         status = pl_path_numbers("l1-ratios", settings->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
     if (status == PARLEY_OK)
-        status = pl_take(&machine, 1, sizeof *machine, "settings", error);
+        status = pl_settings_copy(settings, &machine, error);
     if (status == PARLEY_OK) {
-        *machine = *settings;
         machine->threads = 1; /* folds run in parallel, each with its own engine of one thread */
         if (machine->lanes == 0 && engine && engine->ranks > 1)
             machine->lanes = 1; /* as on one thread */
@@ -459,9 +457,8 @@ static parley_status run_rank(pl_engine *engine, const parley_data *data, const 
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, true, error);
     if (status == PARLEY_OK)
-        status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+        status = pl_settings_copy(settings, &copy, error);
     if (status == PARLEY_OK) {
-        *copy = *settings;
         *copy->log = '\0';
         copy->given[pl_setting_find("metric") - pl_settings] = false; /* cross-validation uses the metric itself */
         snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* of engines in this process */
@@ -484,10 +481,9 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
 static parley_status fit(pl_engine *engine, const parley_data *data, const parley_settings *settings, const pl_cv *cv,
                          crossing *asking, parley_model **model, parley_summary *summary, parley_error *error) {
     parley_settings *copy;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy = *settings;
     copy->given[pl_setting_find("metric") - pl_settings] = false;
     copy->lambda = cv->lambdas[cv->chosen];
     copy->l1_ratio = cv->by_ratio[cv->best_ratio].l1_ratio;

@@ -22,7 +22,7 @@ struct parley_learner {
 static parley_status resolve(parley_learner *learner, parley_error *error) {
     if (!pl_setting_given(learner->asked, "preset"))
         snprintf(learner->asked->preset, sizeof learner->asked->preset, "online");
-    *learner->settings = *learner->asked;
+    pl_settings_assign(learner->settings, learner->asked);
     parley_status status = pl_method_resolve(learner->settings, NULL, &learner->method, error);
     if (status == PARLEY_OK && !pl_streams(learner->settings))
         status = pl_fail(error, PARLEY_BAD_USAGE, "a learner always uses preset online; leave out preset %s",
@@ -56,13 +56,11 @@ static parley_status open(const parley_settings *settings, parley_learner **out,
     parley_status status = pl_take(&learner, 1, sizeof *learner, "a learner", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_take(&learner->asked, 1, sizeof *learner->asked, "settings", error);
+    status = pl_settings_copy(settings, &learner->asked, error);
     if (status == PARLEY_OK)
-        status = pl_take(&learner->settings, 1, sizeof *learner->settings, "settings", error);
-    if (status == PARLEY_OK) {
-        *learner->asked = *settings;
+        status = pl_settings_copy(settings, &learner->settings, error);
+    if (status == PARLEY_OK)
         status = resolve(learner, error);
-    }
     if (status == PARLEY_OK)
         *out = learner;
     else
@@ -103,10 +101,9 @@ parley_status parley_learner_model(const parley_learner *learner, parley_model *
     *out = NULL;
     if (!learner->begun)
         return pl_fail(error, PARLEY_BAD_USAGE, "there is no model yet; learn a batch first");
-    parley_status status = pl_take(&record, 1, sizeof *record, "settings", error);
+    parley_status status = pl_settings_copy(learner->settings, &record, error);
     if (status != PARLEY_OK)
         return status;
-    *record = *learner->settings;
     pl_stream_record(record, &learner->method, learner->online);
     status = pl_online_model(learner->online, out, error);
     if (status == PARLEY_OK)

@@ -321,10 +321,9 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     const parley_data *rows = NULL;
     bool goes_on;
     parley_settings *copy;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy = *settings;
     *copy->log = '\0'; /* the log is opened at the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
@@ -362,9 +361,8 @@ static void suggest(pl_run *run, const parley_settings *settings, pl_path *path)
     parley_settings *copy;
     while (k < path->count && path->points[k].stop == PARLEY_CONVERGED)
         k++;
-    if (k == path->count || pl_take(&copy, 1, sizeof *copy, "settings", NULL) != PARLEY_OK)
+    if (k == path->count || pl_settings_copy(settings, &copy, NULL) != PARLEY_OK)
         return;
-    *copy = *settings;
     copy->lambda = path->points[k].lambda;
     copy->gap = run->target;
     parley_stop last = path->summary.stop;

@@ -216,10 +216,9 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
                      .next_told = 1};
     *out = NULL;
     *stream.summary = (parley_summary){.objective = NAN, .dual = NAN, .gap = NAN, .relative_gap = NAN};
-    parley_status status = pl_take(&stream.settings, 1, sizeof *stream.settings, "settings", error);
+    parley_status status = pl_settings_copy(settings, &stream.settings, error);
     if (status != PARLEY_OK)
         return status;
-    *stream.settings = *settings;
     status = pl_method_resolve(stream.settings, NULL, &stream.method, error);
     if (status == PARLEY_OK)
         status = pl_online_open(stream.settings, &stream.online, error);
@@ -299,10 +298,9 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
     pl_stop_enter();
     file file = {.path = path, .threads = settings->threads ? (unsigned)settings->threads : pl_cores()};
     parley_settings *copy;
-    status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return pl_stop_leave(status);
-    *copy = *settings;
     copy->given[pl_setting_find("hash_bits") - pl_settings] =
         false; /* this works for any format: columns that are not hashed are folded */
     status = pl_reading_of(copy, &file.reading, error);

@@ -336,7 +336,7 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
 
 static parley_status resolve_next(const parley_settings *asked, const pl_problem *problem, const pl_method *first,
                                   parley_settings *settings, pl_method *method, bool *unfit, parley_error *error) {
-    *settings = *asked;
+    pl_settings_assign(settings, asked);
     snprintf(settings->preset, sizeof settings->preset, "%s", first->sequel->then);
     for (unsigned i = 0; i < pl_settings_count; i++)
         if (pl_settings[i].optional && has_effect(first, pl_settings[i].name))
@@ -356,7 +356,7 @@ static parley_status check_next(const parley_settings *settings, const pl_proble
             error, PARLEY_BAD_USAGE,
             "preset %s consists of two methods, so that one --local or --combine cannot apply to both; leave them out",
             method->preset);
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
     status = resolve_next(settings, problem, method, copy, &next, unfit, error);
@@ -477,10 +477,9 @@ parley_status pl_train_check(const parley_settings *settings, parley_error *erro
     pl_method method;
     parley_status status = check_adapt(settings, error);
     if (status == PARLEY_OK)
-        status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+        status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy = *settings;
     status = pl_method_resolve(copy, NULL, &method, error);
     pl_free(copy);
     return status;

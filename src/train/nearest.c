@@ -39,7 +39,7 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     const pl_problem_rules *rules = refusal->rules;
     parley_settings *settings = refusal->room;
     pl_method method;
-    *settings = *asked;
+    pl_settings_assign(settings, asked);
     for (unsigned i = 0; i < 2 && way->changes[i].key; i++)
         if ((rules->is_a_change && !rules->is_a_change(asked, &way->changes[i])) ||
             pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)

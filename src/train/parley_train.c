@@ -57,10 +57,9 @@ static parley_status launch(call *call, parley_error *error) {
     parley_settings *alone;
     if (!is_for_one_thread(call))
         return pl_launch(call->settings, job, error);
-    parley_status status = pl_take(&alone, 1, sizeof *alone, "settings", error);
+    parley_status status = pl_settings_copy(call->settings, &alone, error);
     if (status != PARLEY_OK)
         return status;
-    *alone = *call->settings;
     alone->threads = 1;
     status = pl_launch(alone, job, error);
     pl_free(alone);

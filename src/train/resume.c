@@ -217,10 +217,9 @@ parley_status pl_resume_check(const pl_run *run, parley_error *error) {
     parley_settings *ours;
     if (!run->resume.manifest || !run->type->resolved)
         return PARLEY_OK;
-    parley_status status = pl_take(&ours, 1, sizeof *ours, "settings", error);
+    parley_status status = pl_settings_copy(run->settings, &ours, error);
     if (status != PARLEY_OK)
         return status;
-    *ours = *run->settings;
     run->type->record(run->problem, ours);
     for (const char *const *name = run->type->resolved; *name && status == PARLEY_OK; name++)
         status = check_resolved(run, *name, ours, error);

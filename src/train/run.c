@@ -49,10 +49,9 @@ static parley_status open_problem(pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     run->rows.data = run->problem->data;
-    status = pl_take(&run->later, 1, sizeof *run->later, "settings", error);
+    status = pl_settings_copy(run->settings, &run->later, error);
     if (status != PARLEY_OK)
         return status;
-    *run->later = *run->settings;
     run->problem->many = run->many;
     status = pl_method_resolve(run->settings, run->problem, &run->method, error);
     run->target = run->type->by_change ? run->settings->tolerance : run->settings->gap;
@@ -283,10 +282,9 @@ parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_set
     run->type = pl_settings_problem(settings);
     run->rows.given = run->rows.data = data;
     run->told.wanted = run->told.wanted || *settings->log || *settings->trace;
-    parley_status status = pl_take(&run->settings, 1, sizeof *run->settings, "settings", error);
+    parley_status status = pl_settings_copy(settings, &run->settings, error);
     if (status != PARLEY_OK)
         return status;
-    *run->settings = *settings;
     run->recorded = run->settings;
     status = lock_outputs(run, error);
     if (status == PARLEY_OK)

@@ -32,7 +32,7 @@ static bool is_open(const suggesting *this, const pl_way *way, bool of_method) {
     const pl_run *run = this->run;
     parley_settings *settings = this->room;
     pl_method method;
-    *settings = *this->asked;
+    pl_settings_assign(settings, this->asked);
     if (of_method) /* members that the user named belong to the old preset */
         for (const char *const *name = (const char *const[]){"local", "combine", NULL}; *name; name++)
             pl_setting_set(settings, 0, *name, "auto", NULL);
@@ -40,9 +40,8 @@ static bool is_open(const suggesting *this, const pl_way *way, bool of_method) {
         if (pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
             return false;
     parley_settings *resolved;
-    if (pl_take(&resolved, 1, sizeof *resolved, "settings", NULL) != PARLEY_OK)
+    if (pl_settings_copy(settings, &resolved, NULL) != PARLEY_OK)
         return false;
-    *resolved = *settings;
     bool accepted = pl_method_resolve(resolved, run->problem, &method, NULL) == PARLEY_OK;
     bool another = !of_method || (accepted && strcmp(method.preset, run->method.preset) != 0);
     pl_free(resolved);

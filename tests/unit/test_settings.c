@@ -228,6 +228,45 @@ static void public_settings_work_as_the_table(void **state) {
     assert_null(settings);
 }
 
+/* Copies take the rows of the table, so every field must have one. What is left over are gaps between fields. */
+static void every_field_has_a_row(void **state) {
+    (void)state;
+    char *covered = test_calloc(1, sizeof(parley_settings));
+    memset(covered + offsetof(parley_settings, given), 1, PL_MOST_SETTINGS * sizeof(bool));
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        pl_kind kind = pl_settings[i].kind;
+        memset(covered + pl_settings[i].offset, 1,
+               kind == PL_WORD   ? PL_TEXT
+               : kind == PL_FLAG ? sizeof(bool)
+                                 : sizeof(double));
+    }
+    for (size_t at = 0, gap = 0; at < sizeof(parley_settings); at++) {
+        gap = covered[at] ? 0 : gap + 1;
+        assert_true(gap < sizeof(double));
+    }
+    test_free(covered);
+}
+
+static void copies_have_the_same_values(void **state) {
+    (void)state;
+    parley_settings *settings, *copy;
+    parley_error error;
+    assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "lambda", "0.25", &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "log", "a longer text", &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "standardise", "true", &error), PARLEY_OK);
+    assert_int_equal(pl_settings_copy(settings, &copy, &error), PARLEY_OK);
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        char mine[PL_TEXT], other[PL_TEXT];
+        pl_setting_text(settings, &pl_settings[i], mine, sizeof mine);
+        pl_setting_text(copy, &pl_settings[i], other, sizeof other);
+        assert_string_equal(mine, other);
+        assert_int_equal(settings->given[i], copy->given[i]);
+    }
+    parley_settings_free(copy);
+    parley_settings_free(settings);
+}
+
 static void statuses_have_texts(void **state) {
     (void)state;
     assert_string_equal(parley_status_text(PARLEY_OK), "done");
@@ -253,6 +292,8 @@ int main(void) {
         cmocka_unit_test(the_nearest_word_is_suggested_or_none),
         cmocka_unit_test(number_texts_read_back_the_same),
         cmocka_unit_test(public_settings_work_as_the_table),
+        cmocka_unit_test(every_field_has_a_row),
+        cmocka_unit_test(copies_have_the_same_values),
         cmocka_unit_test(statuses_have_texts),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
