@@ -141,19 +141,18 @@ static void bend_classes(pl_gradient *this, unsigned task, uint64_t i, const dou
         sum[columns * classes + c] += fresh[c];
 }
 
-/* Adds a row of several classes, at margins z without intercepts. */
-static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
+/* Adds a row of several classes, at margins z without intercepts, except its gradient: stores its slopes. */
+static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale, double *slope) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
-    double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
+    double q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
     pl_classes_visit(glm, i, z, this->b, pl_gradient_softening(this), slope,
                      scale == 1.0 ? this->sides + task * this->sides_each : NULL);
     if (this->diagonal)
         bend_classes(this, task, i, z, slope);
     for (uint64_t c = 0; c < classes; c++)
         slope[c] *= q;
-    pl_plain_adds(glm, i, slope, sum); /* scaled after all rows are added */
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         sum[x->columns * classes + c] += slope[c];
     if (this->width == 1 || !this->curved || this->diagonal)
@@ -167,6 +166,15 @@ static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const doub
         pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
     else
         pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, sum + glm->size);
+}
+
+/* Adds rows [begin, end) of several classes, at most PL_STRETCH of them, at their margins. */
+static void add_classes_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64_t end) {
+    uint64_t classes = this->glm->classes;
+    double *slopes = this->slopes + task * PL_STRETCH * classes;
+    for (uint64_t i = begin; i < end; i++)
+        add_classes(this, task, i, this->z + i * classes, 1.0, slopes + (i - begin) * classes);
+    pl_plain_adds_of(this->glm, begin, end, slopes, pl_gradient_sum(this, task)); /* scaled after all rows are added */
 }
 
 /* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
@@ -189,9 +197,9 @@ void pl_gradient_full_task(void *context, unsigned task) {
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
     bool several = this->glm->classes > 1;
     for (pl_walk rows = pl_walk_entries(this->glm->data); pl_walk_on(part, &rows);) {
-        for (uint64_t i = rows.begin; i < rows.end && several; i++)
-            add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
-        if (!several)
+        if (several)
+            add_classes_stretch(this, task, rows.begin, rows.end);
+        else
             add_stretch(this, task, rows.begin, rows.end);
     }
     if (this->outer)
@@ -201,11 +209,12 @@ void pl_gradient_full_task(void *context, unsigned task) {
 }
 
 static void sample_row(pl_gradient *this, unsigned task, uint64_t i, double scale) {
-    double z[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
+    double z[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
     stretch row;
     if (this->glm->classes > 1) {
         pl_row_dots(this->glm, i, this->w, z);
-        add_classes(this, task, i, z, scale);
+        add_classes(this, task, i, z, scale, slope);
+        pl_plain_adds(this->glm, i, slope, pl_gradient_sum(this, task));
         return;
     }
     row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);

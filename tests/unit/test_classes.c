@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "math/float_table.h"
+#include "math/full_table.h"
 #include "math/outer.h"
 #include "model/classes.h"
 #include "model/classes_bend.h"
@@ -16,7 +17,7 @@
 #define MOST 70
 #define DRAWS 200
 
-static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 15, 16, 20, 33, 64, 70};
+static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 13, 15, 16, 20, 33, 64, 70};
 
 /* Kernels on tables */
 
@@ -69,6 +70,46 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
             }
             assert_memory_equal(after, table, COLUMNS * width * sizeof *table);
         }
+}
+
+/* In the order that table.h documents: for dot products even columns, then odd ones; for additions rows in order. */
+static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, unsigned width) {
+    unsigned values = rows * columns, entries = columns * width, outs = rows * width;
+    float *value = malloc(values * sizeof *value);
+    double *table = malloc(2 * entries * sizeof *table), *after = table + entries;
+    double *a = malloc(2 * outs * sizeof *a), *out = a + outs;
+    for (unsigned e = 0; e < values; e++)
+        value[e] = (float)pl_random_normal(stream);
+    for (unsigned e = 0; e < entries; e++)
+        after[e] = table[e] = pl_random_normal(stream);
+    for (unsigned e = 0; e < outs; e++)
+        a[e] = pl_random_normal(stream);
+    pl_full_table_dot(value, rows, columns, table, width, out);
+    pl_full_table_add(value, rows, columns, a, width, after);
+    for (unsigned r = 0; r < rows; r++)
+        for (unsigned c = 0; c < width; c++) {
+            double sum[2] = {0};
+            for (unsigned j = 0; j < columns; j++)
+                sum[j % 2] += (double)value[r * columns + j] * table[j * width + c];
+            assert_true(out[r * width + c] == sum[0] + sum[1]);
+        }
+    for (unsigned r = 0; r < rows; r++)
+        for (unsigned e = 0; e < entries; e++)
+            table[e] += a[r * width + e % width] * (double)value[r * columns + e / width];
+    assert_memory_equal(after, table, entries * sizeof *table);
+    free(value);
+    free(table);
+    free(a);
+}
+
+static void full_rows_give_the_same_bits_several_at_a_time(void **state) {
+    (void)state;
+    static const unsigned counts[] = {1, 3, 4, 31, 64, 70}, lengths[] = {1, 2, 5, 16, 37, 300};
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    for (unsigned k = 0; k < COUNT(widths); k++)
+        for (unsigned r = 0; r < COUNT(counts) && widths[k] >= PL_FULL_WIDTH; r++)
+            for (unsigned l = 0; l < COUNT(lengths); l++)
+                check_full_rows(&stream, counts[r], lengths[l], widths[k]);
 }
 
 static void float_tables_give_the_same_in_single_precision(void **state) {
@@ -494,6 +535,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_multiplied_and_added_to_class_by_class),
+        cmocka_unit_test(full_rows_give_the_same_bits_several_at_a_time),
         cmocka_unit_test(float_tables_give_the_same_in_single_precision),
         cmocka_unit_test(curvature_blocks_are_outer_products),
         cmocka_unit_test(probabilities_are_exponentials_over_their_sum),
