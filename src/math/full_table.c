@@ -1,5 +1,5 @@
 /* full_table.c: products of a block of rows with a table, by tiles whose sums stay in registers: of a dot product, four
- * rows x twelve classes while the columns pass, and of an addition, four columns x twelve classes while the rows pass.
+ * rows x eight classes while the columns pass, and of an addition, four columns x eight classes while the rows pass.
  * Values are converted to doubles before a tile needs them, because it then loads each one into all lanes at once.
  *
  * If the width is not a multiple of four, the last group of classes overlaps the one before it, and some classes are
@@ -11,7 +11,7 @@
 
 #define LANES 4
 #define TILE 4       /* rows of a dot product, columns of an addition */
-#define MOST_WIDES 3 /* groups of four classes */
+#define MOST_WIDES 2 /* groups of four classes, so that the sums and operands fit in 16 registers */
 #define CHUNK 256    /* columns converted at a time for a dot product; even, so that even columns stay even */
 #define SPAN 16      /* columns converted at a time for an addition: a cache line */
 #define MOST_ROWS 64 /* rows of a block of an addition */
@@ -37,9 +37,7 @@ PL_INLINE uint64_t place(uint64_t width, uint64_t from, unsigned k) {
 /* How many groups to handle in one pass from class `from` on, so that what is left is nothing or a group at least. */
 PL_INLINE unsigned groups(uint64_t width, uint64_t from) {
     uint64_t left = width - from;
-    if (left <= LANES * MOST_WIDES)
-        return (unsigned)((left + LANES - 1) / LANES);
-    return left < LANES * (MOST_WIDES + 1) ? MOST_WIDES - 1 : MOST_WIDES;
+    return left <= LANES || (left > 2 * LANES && left < 3 * LANES) ? 1 : MOST_WIDES;
 }
 
 typedef struct block {
@@ -131,14 +129,22 @@ PL_INLINE void add_span(const double *x, const block block, uint64_t columns, co
 PL_INLINE void dot(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                    double *out) {
     block block = {value, rows, columns, width};
-    for (uint64_t from = 0; from < width;) {
-        unsigned wides = groups(width, from);
-        switch (wides) {
-        case 1: dot_rows(block, table, from, 1, out); break;
-        case 2: dot_rows(block, table, from, 2, out); break;
-        default: dot_rows(block, table, from, MOST_WIDES, out);
-        }
-        from += LANES * wides;
+    for (uint64_t from = 0, wides; from < width; from += LANES * wides) {
+        wides = groups(width, from);
+        if (wides == 1)
+            dot_rows(block, table, from, 1, out);
+        else
+            dot_rows(block, table, from, MOST_WIDES, out);
+    }
+}
+
+PL_INLINE void add_columns(const double *x, const block block, uint64_t columns, const double *a, double *table) {
+    for (uint64_t from = 0, wides; from < block.width; from += LANES * wides) {
+        wides = groups(block.width, from);
+        if (wides == 1)
+            add_span(x, block, columns, a, from, 1, table);
+        else
+            add_span(x, block, columns, a, from, MOST_WIDES, table);
     }
 }
 
@@ -146,18 +152,9 @@ PL_INLINE void add_block(const block block, const double *a, double *table) {
     double x[MOST_ROWS * SPAN];
     for (uint64_t first = 0; first < block.columns; first += SPAN) {
         uint64_t columns = block.columns - first < SPAN ? block.columns - first : SPAN;
-        double *to = table + first * block.width;
         for (uint64_t r = 0; r < block.rows; r++)
             widen(block.value + r * block.columns + first, columns, x + r * SPAN);
-        for (uint64_t from = 0; from < block.width;) {
-            unsigned wides = groups(block.width, from);
-            switch (wides) {
-            case 1: add_span(x, block, columns, a, from, 1, to); break;
-            case 2: add_span(x, block, columns, a, from, 2, to); break;
-            default: add_span(x, block, columns, a, from, MOST_WIDES, to);
-            }
-            from += LANES * wides;
-        }
+        add_columns(x, block, columns, a, table + first * block.width);
     }
 }
 
@@ -169,9 +166,23 @@ PL_INLINE void add(const float *value, uint64_t rows, uint64_t columns, const do
     }
 }
 
-PL_VERSIONS(pl_full_table_dot, dot,
-            (const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width, double *out),
-            (value, rows, columns, table, width, out))
+PL_AVX2 static void dot_avx2(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+                             double *out) {
+    dot(value, rows, columns, table, width, out);
+}
+static void dot_any(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+                    double *out) {
+    dot(value, rows, columns, table, width, out);
+}
+
+/* There is no version for AVX-512: gcc 12 makes a slower one of it. */
+void pl_full_table_dot(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+                       double *out) {
+    (PL_HAS_AVX2 ? dot_avx2 : dot_any)(value, rows, columns, table, width, out);
+}
+
 PL_VERSIONS(pl_full_table_add, add,
             (const float *value, uint64_t rows, uint64_t columns, const double *a, uint64_t width, double *table),
             (value, rows, columns, a, width, table))
+
+bool pl_full_table_pays(uint64_t width) { return width >= PL_FULL_WIDTH && PL_HAS_AVX2; }

@@ -5,6 +5,7 @@
 #ifndef PL_FULL_TABLE_H
 #define PL_FULL_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PL_FULL_WIDTH 4 /* the fewest classes */
@@ -15,5 +16,7 @@ void pl_full_table_dot(const float *value, uint64_t rows, uint64_t columns, cons
 /* table[j width + c] += sum_r a[r width + c] value[r columns + j] */
 void pl_full_table_add(const float *value, uint64_t rows, uint64_t columns, const double *a, uint64_t width,
                        double *table);
+/* Whether they are faster than those of table.h here. */
+bool pl_full_table_pays(uint64_t width);
 
 #endif

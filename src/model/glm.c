@@ -143,10 +143,11 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
     return largest;
 }
 
-/* Whether the rows have an entry in every column, and there are enough classes for full_table.h. */
+/* Whether the rows have an entry in every column, and the kernels of full_table.h are faster. */
 static bool are_full(const pl_glm *glm, uint64_t begin, uint64_t end) {
     const pl_matrix *x = &glm->data->x;
-    return glm->classes >= PL_FULL_WIDTH && x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns;
+    return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns &&
+           pl_full_table_pays(glm->classes);
 }
 
 void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z) {
