@@ -335,6 +335,14 @@ static uint64_t slopes(const pl_setup *setup) {
     return classes > 1 ? (uint64_t)setup->team->hosted * setup->team->lanes * PL_STRETCH * classes : 0;
 }
 
+/* Sums of pairs of classes, from which a lane computes the curvature of softmax. */
+static uint64_t pairs(const pl_setup *setup) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    pl_arrow shape = pl_curvature_shape(glm);
+    uint64_t size = shape.core / shape.group;
+    return setup->width > 1 && !setup->diagonal ? shape.group * (shape.group - 1) / 2 * size * size : 0;
+}
+
 /* Entries of a vector to be multiplied, in single precision. */
 static uint64_t turned(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
@@ -345,7 +353,7 @@ static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
                 (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
-            lanes * setup->width * pl_glm_of(setup->problem)->size + slopes(setup)) *
+            lanes * (setup->width * pl_glm_of(setup->problem)->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
            turned(setup) * sizeof(float);
 }

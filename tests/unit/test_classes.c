@@ -155,15 +155,18 @@ static void curvature_blocks_are_outer_products(void **state) {
     (void)state;
     enum { CLASSES = 3, SIZE = COLUMNS + 1 };
     static double sum[SIZE * CLASSES * SIZE * CLASSES], x[SIZE];
-    double curvature[CLASSES * CLASSES];
+    double curvature[CLASSES * CLASSES] = {0}; /* rows sum to 0 */
     pl_stream stream = pl_stream_make(2, 0, 0);
     pl_outer outer;
     pl_arrow shape = {SIZE * CLASSES, 0, CLASSES};
     assert_int_equal(pl_outer_open(&outer, &shape, NULL, true, 1, NULL), PARLEY_OK);
     row row = random_row(&stream);
     for (unsigned c = 0; c < CLASSES; c++)
-        for (unsigned d = 0; d <= c; d++)
-            curvature[c * CLASSES + d] = curvature[d * CLASSES + c] = pl_random_normal(&stream);
+        for (unsigned d = 0; d < c; d++) {
+            double x = curvature[c * CLASSES + d] = curvature[d * CLASSES + c] = pl_random_normal(&stream);
+            curvature[c * (CLASSES + 1)] -= x;
+            curvature[d * (CLASSES + 1)] -= x;
+        }
     for (unsigned e = 0; e < row.count; e++)
         x[row.index[e]] = (double)row.value[e];
     x[COLUMNS] = 1.0;
@@ -217,6 +220,27 @@ static void probabilities_are_exponentials_over_their_sum(void **state) {
                 assert_close(p[c] / (exp(z[c] - most) / sum), 1.0, 1e-13);
             else
                 assert_at_most(p[c], 1e-200);
+    }
+}
+
+static void rows_get_the_same_bits_alone_and_together(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(9, 0, 0);
+    for (unsigned n = 0; n < DRAWS; n++) {
+        unsigned classes = widths[n % COUNT(widths)];
+        double z[PL_SOFTMAX_ROWS * MOST], p[PL_SOFTMAX_ROWS * MOST], sums[PL_SOFTMAX_ROWS], one[MOST], sum;
+        double size = random_size(&stream, 0.01, 300.0);
+        for (unsigned r = 0; r < PL_SOFTMAX_ROWS; r++)
+            random_margins(&stream, classes, size, z + r * classes);
+        pl_softmax_rows(z, PL_SOFTMAX_ROWS, classes, p, sums);
+        for (unsigned r = 0; r < PL_SOFTMAX_ROWS; r++) {
+            pl_softmax_rows(z + r * classes, 1, classes, one, &sum);
+            assert_true(sum == sums[r]);
+            assert_memory_equal(one, p + r * classes, classes * sizeof *one);
+            assert_close(pl_softmax(z + r * classes, classes, one), sum, 1e-14);
+            for (unsigned c = 0; c < classes; c++)
+                assert_close(one[c], p[r * classes + c], 1e-14);
+        }
     }
 }
 
@@ -539,6 +563,7 @@ int main(void) {
         cmocka_unit_test(float_tables_give_the_same_in_single_precision),
         cmocka_unit_test(curvature_blocks_are_outer_products),
         cmocka_unit_test(probabilities_are_exponentials_over_their_sum),
+        cmocka_unit_test(rows_get_the_same_bits_alone_and_together),
         cmocka_unit_test(softmax_slopes_are_derivatives_and_fenchel_and_young_hold),
         cmocka_unit_test(softmax_steps_stay_in_the_simplex_and_never_make_it_worse),
         cmocka_unit_test(classes_are_numbered_by_their_labels),
