@@ -117,6 +117,11 @@ void pl_span_trim(pl_span *span, uint64_t bytes) {
     span->bytes = bytes;
 }
 
+void pl_span_fit(pl_span *span, uint64_t bytes) {
+    if (bytes % HUGE_PAGE < HUGE_PAGE / 2)
+        pl_span_trim(span, bytes);
+}
+
 void pl_span_free(pl_span *span) {
     if (span->data)
         munmap(span->data, span->bytes);

@@ -27,6 +27,9 @@ typedef struct pl_span {
 
 bool pl_span_reserve(pl_span *span, uint64_t bytes); /* grows to at least `bytes`; false: out of memory */
 void pl_span_trim(pl_span *span, uint64_t bytes);    /* releases everything above `bytes` */
+/* The same for a span that is about to be filled. A last huge page of which half is needed stays whole, because small
+ * pages in its place would take longer. */
+void pl_span_fit(pl_span *span, uint64_t bytes);
 void pl_span_free(pl_span *span);
 /* Moves the span, which may be empty, to a file without a name in a folder. It may then be larger than memory: pages
  * that are not in use are on disk. False: the file cannot be made. */

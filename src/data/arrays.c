@@ -36,7 +36,7 @@ parley_status pl_arrays_reserve(pl_span *span, uint64_t count, uint64_t size, pa
     uint64_t bytes = count < UINT64_MAX / 16 ? (count + 1) * size : UINT64_MAX;
     if (!pl_span_reserve(span, bytes))
         return pl_fail_memory(error, "a copy of the arrays", bytes);
-    pl_span_trim(span, bytes);
+    pl_span_fit(span, bytes);
     return PARLEY_OK;
 }
 
