@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ._data import lasso_products, moments
 from ._run import ROW
 
-MOST_COLUMNS = 256  # with more columns, other methods are as fast
+MOST_COLUMNS = 1024  # with more columns, other methods are as fast
 MOST_L1_COLUMNS = 512  # with an L1 penalty
 MOST_ROUNDS = 6  # of steps towards a smaller gap
 _SOLVED = 1e-12  # relative residual of the normal equations
@@ -74,7 +74,9 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     if not found:
         return None
     products, target, columns = found.columns, found.label, X.shape[1]
-    factor, failed = dpotrf(products + alpha * np.eye(columns), lower=True)
+    factor = np.array(products, order="F")
+    factor[np.diag_indices(columns)] += alpha
+    factor, failed = dpotrf(factor, lower=True, overwrite_a=True)
     if failed:
         return None
     coef = np.zeros(columns)

@@ -109,6 +109,18 @@ def test_several_columns_of_targets_are_fitted_one_by_one(name, small):
     np.testing.assert_allclose(ours.predict(X), other.predict(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["Ridge", "LinearRegression"])
+@pytest.mark.parametrize("free", [True, False])
+def test_some_hundreds_of_dense_columns_are_solved_from_products(name, free):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 300)) + 1.0
+    y = X[:, :5].sum(axis=1) + rng.normal(size=700)
+    ours, other = (kind(fit_intercept=free).fit(X, y) for kind in (getattr(parley, name), theirs(name)))
+    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-10)
+    np.testing.assert_allclose(ours.intercept_, other.intercept_, atol=1e-10)
+    assert "preset" not in ours._summary
+
+
 def halves(X):
     """Stores every entry as two duplicates with half its value."""
     X = sp.csr_matrix(X)

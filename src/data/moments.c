@@ -7,8 +7,10 @@
 #include "math/panels.h"
 
 #define MOST_BLOCKS 32
-#define BLOCK_ROWS 2048   /* at least */
-#define MOST_COLUMNS 2048 /* with a table of products for each block */
+#define MOST_SUMS (1u << 24) /* of all blocks */
+#define BLOCK_ROWS 2048      /* at least */
+#define MOST_COLUMNS 2048    /* with a table of products for each block */
+#define SQUARE 32            /* columns and rows */
 
 typedef struct moments {
     uint64_t rows, columns;
@@ -43,16 +45,23 @@ static void thread_task(void *context, unsigned thread) {
         add_block(this, panels, block);
 }
 
-/* Adds the blocks in pairs, then fills in the other half of the symmetric table. */
+/* Copies the lower triangle, and its transpose to the other half, by squares that stay in the caches. */
+static void mirror(const double *sums, uint64_t size, double *out) {
+    for (uint64_t left = 0; left < size; left += SQUARE)
+        for (uint64_t top = left; top < size; top += SQUARE)
+            for (uint64_t j = left; j < left + SQUARE && j < size; j++)
+                for (uint64_t i = top > j ? top : j; i < top + SQUARE && i < size; i++)
+                    out[i * size + j] = out[j * size + i] = sums[j * size + i];
+}
+
+/* Adds the blocks in pairs. */
 static void combine_blocks(const moments *this, double *out) {
     uint64_t size = this->columns + 2, cells = size * size;
     for (unsigned step = 1; step < this->blocks; step *= 2)
         for (unsigned b = 0; b + step < this->blocks; b += 2 * step)
             for (uint64_t c = 0; c < cells; c++)
                 this->sums[b * cells + c] += this->sums[(b + step) * cells + c];
-    for (uint64_t j = 0; j < size; j++)
-        for (uint64_t i = j; i < size; i++)
-            out[i * size + j] = out[j * size + i] = this->sums[j * size + i];
+    mirror(this->sums, size, out);
 }
 
 static parley_status check_sums(const double *sums, uint64_t size, parley_error *error) {
@@ -101,12 +110,14 @@ parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value,
                     .label = label,
                     .weight = weight,
                     .shift = shift};
-    uint64_t blocks = rows / BLOCK_ROWS + 1;
+    uint64_t blocks = rows / BLOCK_ROWS + 1, most;
     if (type != PARLEY_FLOAT32 && type != PARLEY_FLOAT64)
         return pl_fail(error, PARLEY_BAD_USAGE, "the values of a table must be float32 or float64");
     if (columns > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_INPUT, "data: %llu columns; sums of products are supported for at most %u",
                        (unsigned long long)columns, MOST_COLUMNS);
-    this.blocks = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+    most = MOST_SUMS / ((columns + 2) * (columns + 2)) + 1;
+    most = most < MOST_BLOCKS ? most : MOST_BLOCKS;
+    this.blocks = (unsigned)(blocks < most ? blocks : most);
     return add_up(&this, threads, sums, error);
 }

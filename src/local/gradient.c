@@ -329,6 +329,20 @@ static bool has_centres(const pl_setup *setup) {
 /* For products of several classes the curvature at whole steps is kept too. */
 static bool remembers(const pl_setup *setup) { return setup->asks && pl_glm_of(setup->problem)->classes > 1; }
 
+/* Slopes of several classes, by lane. */
+static uint64_t slopes(const pl_setup *setup) {
+    uint64_t classes = pl_glm_of(setup->problem)->classes;
+    return classes > 1 ? (uint64_t)setup->team->hosted * setup->team->lanes * PL_STRETCH * classes : 0;
+}
+
+/* Sums of pairs of classes, from which a lane computes the curvature of softmax. */
+static uint64_t pairs(const pl_setup *setup) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    pl_arrow shape = pl_curvature_shape(glm);
+    uint64_t size = shape.core / shape.group;
+    return setup->width > 1 && !setup->diagonal ? shape.group * (shape.group - 1) / 2 * size * size : 0;
+}
+
 /* Entries of a vector to be multiplied, in single precision. */
 static uint64_t turned(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
@@ -339,7 +353,7 @@ static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
                 (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
-            lanes * setup->width * pl_glm_of(setup->problem)->size) *
+            lanes * (setup->width * pl_glm_of(setup->problem)->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
            turned(setup) * sizeof(float);
 }
@@ -361,6 +375,7 @@ static void close_gradient(pl_local *local) {
     pl_free(this->b);
     pl_free(this->db);
     pl_free(this->curvature);
+    pl_free(this->slopes);
     pl_free(this->outer);
     pl_free(this->z);
     pl_free(this->sums);
@@ -422,13 +437,15 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
     this->soft.centre = this->centre;
     this->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *this->sums);
+    this->slopes = slopes(setup) ? pl_alloc(slopes(setup), sizeof *this->slopes) : NULL;
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
     this->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
     this->sides = pl_alloc((lanes + setup->team->hosted + 1) * this->sides_each, sizeof *this->sides);
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
+        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds ||
+        (slopes(setup) && !this->slopes))
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && remembers(setup))
         status = open_memory(this, setup, error);

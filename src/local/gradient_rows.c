@@ -141,32 +141,45 @@ static void bend_classes(pl_gradient *this, unsigned task, uint64_t i, const dou
         sum[columns * classes + c] += fresh[c];
 }
 
-/* Adds a row of several classes, at margins z without intercepts. */
-static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
+/* Adds a row of several classes, at margins z without intercepts, where it has these slopes, except its gradient.
+ * Multiplies the slopes by the row's share. */
+static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale, double *slope) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
-    double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
-    pl_classes_visit(glm, i, z, this->b, pl_gradient_softening(this), slope,
-                     scale == 1.0 ? this->sides + task * this->sides_each : NULL);
+    double q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
+    bool curved = this->width > 1 && this->curved && !this->diagonal;
+    double *curvature = curved ? this->curvature + task * classes * classes : NULL;
     if (this->diagonal)
         bend_classes(this, task, i, z, slope);
+    if (curved)
+        pl_classes_curve(glm, i, z, this->b, pl_gradient_softening(this), slope, curvature);
     for (uint64_t c = 0; c < classes; c++)
         slope[c] *= q;
-    pl_plain_adds(glm, i, slope, sum); /* scaled after all rows are added */
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         sum[x->columns * classes + c] += slope[c];
-    if (this->width == 1 || !this->curved || this->diagonal)
+    if (!curved)
         return;
-    double *curvature = this->curvature + task * classes * classes;
     const float *value = x->value ? x->value + begin : NULL;
-    pl_classes_curve(glm, i, z, this->b, pl_gradient_softening(this), curvature);
     for (uint64_t c = 0; c < classes && this->by_class; c++)
         curvature[c] = q * curvature[c * (classes + 1)];
     if (this->by_class)
         pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
     else
         pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, sum + glm->size);
+}
+
+/* Adds rows [begin, end) of several classes, at most PL_STRETCH of them, at their margins. */
+static void add_classes_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64_t end) {
+    uint64_t classes = this->glm->classes;
+    double *slopes = this->slopes + task * PL_STRETCH * classes, loss[PL_CLASS_ROWS];
+    for (uint64_t i = begin; i < end; i += PL_CLASS_ROWS)
+        pl_classes_visit_rows(this->glm, i, end - i < PL_CLASS_ROWS ? end - i : PL_CLASS_ROWS, this->z + i * classes,
+                              this->b, pl_gradient_softening(this), slopes + (i - begin) * classes, loss,
+                              this->sides + task * this->sides_each);
+    for (uint64_t i = begin; i < end; i++)
+        add_classes(this, task, i, this->z + i * classes, 1.0, slopes + (i - begin) * classes);
+    pl_plain_adds_of(this->glm, begin, end, slopes, pl_gradient_sum(this, task)); /* scaled after all rows are added */
 }
 
 /* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
@@ -189,9 +202,9 @@ void pl_gradient_full_task(void *context, unsigned task) {
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
     bool several = this->glm->classes > 1;
     for (pl_walk rows = pl_walk_entries(this->glm->data); pl_walk_on(part, &rows);) {
-        for (uint64_t i = rows.begin; i < rows.end && several; i++)
-            add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
-        if (!several)
+        if (several)
+            add_classes_stretch(this, task, rows.begin, rows.end);
+        else
             add_stretch(this, task, rows.begin, rows.end);
     }
     if (this->outer)
@@ -201,11 +214,14 @@ void pl_gradient_full_task(void *context, unsigned task) {
 }
 
 static void sample_row(pl_gradient *this, unsigned task, uint64_t i, double scale) {
-    double z[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
+    double z[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
     stretch row;
     if (this->glm->classes > 1) {
         pl_row_dots(this->glm, i, this->w, z);
-        add_classes(this, task, i, z, scale);
+        pl_classes_visit(this->glm, i, z, this->b, pl_gradient_softening(this), slope,
+                         scale == 1.0 ? this->sides + task * this->sides_each : NULL);
+        add_classes(this, task, i, z, scale, slope);
+        pl_plain_adds(this->glm, i, slope, pl_gradient_sum(this, task));
         return;
     }
     row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);
@@ -354,25 +370,39 @@ static void probe_stretch(const void *context, uint64_t begin, uint64_t end, dou
     sums[1] += along;
 }
 
-static void probe_classes(const void *context, uint64_t i, double *sums) {
-    const trial *trial = context;
+/* Probes `rows` rows from row `first` on, at most PL_CLASS_ROWS. */
+static void probe_rows(const trial *trial, uint64_t first, uint64_t rows, double *sums) {
     const pl_gradient *this = trial->of;
     uint64_t classes = this->glm->classes;
-    double z[PL_MOST_CLASSES], dz[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = pl_share(this->glm, i), along = 0;
-    pl_classes_ahead(this->glm, this->dz + i * classes, 1.0, this->db, dz);
-    pl_classes_ahead(this->glm, this->z + i * classes, trial->gamma, dz, z);
-    sums[0] += q * pl_classes_visit(this->glm, i, z, this->b, pl_gradient_softening(this), slope, NULL);
-    for (uint64_t c = 0; c < classes; c++)
-        along += slope[c] * dz[c];
-    if (this->ahead && this->glm->loss->together && trial->gamma == 1.0)
-        pl_classes_bend_ahead(this->glm, i, this->z + i * classes, dz, this->b, slope, this->ahead + i * classes);
-    sums[1] += q * along;
+    double z[PL_CLASS_ROWS * PL_MOST_CLASSES], dz[PL_CLASS_ROWS * PL_MOST_CLASSES],
+        slope[PL_CLASS_ROWS * PL_MOST_CLASSES], loss[PL_CLASS_ROWS];
+    for (uint64_t r = 0; r < rows; r++) {
+        pl_classes_ahead(this->glm, this->dz + (first + r) * classes, 1.0, this->db, dz + r * classes);
+        pl_classes_ahead(this->glm, this->z + (first + r) * classes, trial->gamma, dz + r * classes, z + r * classes);
+    }
+    pl_classes_visit_rows(this->glm, first, rows, z, this->b, pl_gradient_softening(this), slope, loss, NULL);
+    for (uint64_t r = 0; r < rows; r++) {
+        uint64_t i = first + r, at = r * classes;
+        double q = pl_share(this->glm, i), along = 0;
+        for (uint64_t c = 0; c < classes; c++)
+            along += slope[at + c] * dz[at + c];
+        if (this->ahead && this->glm->loss->together && trial->gamma == 1.0)
+            pl_classes_bend_ahead(this->glm, i, this->z + i * classes, dz + at, this->b, slope + at,
+                                  this->ahead + i * classes);
+        sums[0] += q * loss[r];
+        sums[1] += q * along;
+    }
+}
+
+static void probe_classes(const void *context, uint64_t begin, uint64_t end, double *sums) {
+    for (uint64_t i = begin; i < end; i += PL_CLASS_ROWS)
+        probe_rows(context, i, end - i < PL_CLASS_ROWS ? end - i : PL_CLASS_ROWS, sums);
 }
 
 void pl_gradient_probe(const pl_gradient *this, double gamma, double *sums) {
     trial trial = {this, gamma};
     if (this->glm->classes > 1)
-        pl_sum_rows(this->team, probe_classes, &trial, 2, sums);
+        pl_sum_stretches(this->team, probe_classes, &trial, 2, sums);
     else
         pl_sum_stretches(this->team, probe_stretch, &trial, 2, sums);
 }

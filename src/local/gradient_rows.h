@@ -33,6 +33,7 @@ typedef struct pl_gradient {
     uint64_t sides_each;
     double *seconds;     /* of each lane */
     pl_outer *outer;     /* of each lane: collects rows for the curvature */
+    double *slopes;      /* several classes: of a stretch of rows, per lane */
     double *curvature;   /* several classes: of one row, per lane */
     double *b, *db;      /* intercepts at v and along the direction */
     const double *w;     /* where a sample is taken, or what is multiplied by the curvature */

@@ -10,6 +10,7 @@
 
 #include "engine/collective.h"
 #include "local/scd.h"
+#include "math/full_row.h"
 
 #define MOST_DRIFT 0.3  /* mean change of the curvatures after which the table is recomputed */
 #define LEAST_BEND 0.1  /* relative to the table: a smaller change is noise */
@@ -66,70 +67,90 @@ static void list_task(void *context, unsigned task) {
     }
 }
 
-/* Adds the products of column j and those of slots 0 to `last` over some rows to `sums`. Returns its mass there. */
-static double add_products(const table_pass *pass, uint64_t j, uint64_t last, uint64_t row, uint64_t rows,
-                           double *sums) {
+/* Adds the products of `count` slots from `first` on, at most PL_FULL_VECTORS, with all slots up to themselves, over
+ * some rows, to `sums`, and their masses there to `mass`. */
+static void add_products(const table_pass *pass, uint64_t first, uint64_t count, uint64_t row, uint64_t rows,
+                         double *sums, double *mass) {
     const pl_matrix *x = pass->scd->x;
-    const uint64_t *column = pass->scd->gram.column;
-    double a[CHUNK], some[PL_FULL_ROWS], mass = 0;
-    for (uint64_t i = 0; i < rows; i++) {
-        a[i] = pass->curvature[row + i] * (double)x->value[x->start[j] + row + i];
-        mass += a[i];
+    const pl_scd_gram *gram = &pass->scd->gram;
+    double a[PL_FULL_VECTORS][CHUNK], some[PL_FULL_VECTORS * PL_FULL_ROWS], part[PL_FULL_VECTORS] = {0};
+    const double *vectors[PL_FULL_VECTORS];
+    uint64_t last = first + count - 1;
+    for (uint64_t v = 0; v < PL_FULL_VECTORS; v++) {
+        const float *value = x->value + x->start[gram->column[v < count ? first + v : last]] + row;
+        vectors[v] = a[v];
+        for (uint64_t i = 0; i < rows; i++) {
+            a[v][i] = pass->curvature[row + i] * (double)value[i];
+            part[v] += a[v][i];
+        }
     }
     for (uint64_t r = 0; r <= last; r += PL_FULL_ROWS) {
         const float *value[PL_FULL_ROWS];
         for (unsigned k = 0; k < PL_FULL_ROWS; k++)
-            value[k] = x->value + x->start[column[r + k <= last ? r + k : last]] + row;
-        pl_full_dots(value, rows, a, some);
-        for (unsigned k = 0; k < PL_FULL_ROWS && r + k <= last; k++)
-            sums[r + k] += some[k];
+            value[k] = x->value + x->start[gram->column[r + k <= last ? r + k : last]] + row;
+        pl_full_dots(value, rows, vectors, some);
+        for (uint64_t v = 0; v < count; v++)
+            for (unsigned k = 0; k < PL_FULL_ROWS && r + k <= first + v; k++)
+                sums[v * gram->capacity + r + k] += some[v * PL_FULL_ROWS + k];
     }
-    return mass;
+    for (uint64_t v = 0; v < count; v++)
+        mass[v] += part[v];
 }
 
 /* The same over all rows, if every column is full. */
-static double add_full(const table_pass *pass, uint64_t j, uint64_t last, double *sums) {
+static void add_full(const table_pass *pass, uint64_t first, uint64_t count, double *sums, double *mass) {
     uint64_t rows = pass->scd->x->columns;
-    double mass = 0;
     for (uint64_t row = 0; row < rows; row += CHUNK)
-        mass += add_products(pass, j, last, row, rows - row < CHUNK ? rows - row : CHUNK, sums);
-    return mass;
+        add_products(pass, first, count, row, rows - row < CHUNK ? rows - row : CHUNK, sums, mass);
 }
 
-/* The same by the lists. */
-static double add_listed(const table_pass *pass, uint64_t j, uint64_t last, double *sums) {
+/* The same of one slot by the lists. */
+static void add_listed(const table_pass *pass, uint64_t slot, double *sums, double *mass) {
     const pl_scd_gram *gram = &pass->scd->gram;
     const pl_matrix *x = pass->scd->x;
-    double mass = 0;
+    uint64_t j = gram->column[slot];
     for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
         uint32_t i = x->index[e], count = gram->listed[i];
         const pl_scd_entry *list = gram->list + gram->begin[i];
         double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
-        mass += a;
+        *mass += a;
         if (e + AHEAD < x->start[j + 1])
             pl_prefetch(gram->list + gram->begin[x->index[e + AHEAD]]);
-        for (uint32_t f = 0; f < count && list[f].slot <= last; f++) /* in order; the table is symmetric */
+        for (uint32_t f = 0; f < count && list[f].slot <= slot; f++) /* in order; the table is symmetric */
             sums[list[f].slot] += a * (double)list[f].value;
     }
-    return mass;
 }
 
-/* Computes the rows of the table for the new slots. */
-static void fill_task(void *context, unsigned task) {
-    const table_pass *pass = context;
+/* Stores the row of a slot in the table. */
+static void put_row(const table_pass *pass, uint64_t slot, const double *sums, double mass) {
     pl_scd_gram *gram = &pass->scd->gram;
     const pl_glm *glm = pass->scd->glm;
+    double scale = pl_column_scale(glm, gram->column[slot]);
+    gram->mass[slot] = scale * mass;
+    gram->norm2[slot] = scale * scale * sums[slot];
+    for (uint64_t r = 0; r <= slot; r++)
+        gram->table[slot * gram->stride + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
+}
+
+/* Computes the rows of the table for the new slots, PL_FULL_VECTORS at a time. */
+static void fill_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    const pl_scd_gram *gram = &pass->scd->gram;
     bool full = pl_scd_is_full(pass->scd->x);
-    double *sums = gram->sums + (uint64_t)task * gram->capacity;
-    for (uint64_t s = pass->begin + task; s < gram->slots && !pl_stop_due(); s += TASKS) {
-        uint64_t j = gram->column[s];
-        double scale = pl_column_scale(glm, j);
-        memset(sums, 0, (s + 1) * sizeof *sums);
-        double mass = (full ? add_full : add_listed)(pass, j, s, sums);
-        gram->mass[s] = scale * mass;
-        gram->norm2[s] = scale * scale * sums[s];
-        for (uint64_t r = 0; r <= s; r++)
-            gram->table[s * gram->stride + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
+    double *sums = gram->sums + (uint64_t)task * PL_FULL_VECTORS * gram->capacity;
+    for (uint64_t s = pass->begin + task * PL_FULL_VECTORS; s < gram->slots && !pl_stop_due();
+         s += TASKS * PL_FULL_VECTORS) {
+        uint64_t count = gram->slots - s < PL_FULL_VECTORS ? gram->slots - s : PL_FULL_VECTORS;
+        double mass[PL_FULL_VECTORS] = {0};
+        for (uint64_t v = 0; v < count; v++)
+            memset(sums + v * gram->capacity, 0, (s + v + 1) * sizeof *sums);
+        if (full)
+            add_full(pass, s, count, sums, mass);
+        for (uint64_t v = 0; v < count; v++) {
+            if (!full)
+                add_listed(pass, s + v, sums + v * gram->capacity, &mass[v]);
+            put_row(pass, s + v, sums + v * gram->capacity, mass[v]);
+        }
     }
 }
 

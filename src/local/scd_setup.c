@@ -49,7 +49,7 @@ static uint64_t gram_bytes(uint64_t capacity, const pl_matrix *x) {
         return 0;
     return capacity * capacity * (sizeof(float) + sizeof(double)) + capacity * sizeof(uint32_t) +
            x->nonzeros * sizeof(pl_scd_entry) + (x->rows + 2 * x->columns) * sizeof(uint32_t) +
-           (2 * x->columns + 1 + (8 + PL_SCD_GRAM_TASKS) * capacity) * sizeof(double);
+           (2 * x->columns + 1 + (8 + PL_SCD_GRAM_TASKS * PL_FULL_VECTORS) * capacity) * sizeof(double);
 }
 
 uint64_t pl_scd_bytes(const pl_setup *setup) {
@@ -77,7 +77,7 @@ static bool take_gram(pl_scd *this, uint64_t capacity) {
     gram->begin = pl_alloc(this->x->columns + 1, sizeof *gram->begin);
     gram->listed = pl_alloc(this->x->columns, sizeof *gram->listed);
     gram->listing = pl_alloc(this->x->columns, sizeof *gram->listing);
-    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * capacity, sizeof *gram->sums);
+    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * PL_FULL_VECTORS * capacity, sizeof *gram->sums);
     gram->factor = pl_alloc(capacity * capacity, sizeof *gram->factor);
     gram->support = pl_alloc(capacity, sizeof *gram->support);
     gram->capacity = capacity;

@@ -10,10 +10,15 @@
 
 typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL, PL_LABELS_CLASSES } pl_labels;
 
+#define PL_CLASS_ROWS 4
+
 /* A loss of the margins of all classes together. y is the number of the row's class, and t has one entry per class. */
 typedef struct pl_class_loss {
     /* Returns the value and writes the slopes. */
     double (*expand)(const double *z, uint64_t classes, uint64_t y, double *slope);
+    /* The same for several rows, at most PL_CLASS_ROWS. */
+    void (*expand_rows)(const double *z, uint64_t rows, uint64_t classes, const uint16_t *y, double *slope,
+                        double *value);
     double (*conjugate)(const double *t, uint64_t classes, uint64_t y);
     /* Moves t as dual_step below does, and returns the residual. */
     double (*dual_step)(const double *z, uint64_t classes, uint64_t y, double h, double *t);

@@ -14,6 +14,15 @@ static double expand(const double *z, uint64_t classes, uint64_t y, double *slop
     return total - z[y];
 }
 
+static void expand_rows(const double *z, uint64_t rows, uint64_t classes, const uint16_t *y, double *slope,
+                        double *value) {
+    pl_softmax_rows(z, rows, classes, slope, value);
+    for (uint64_t r = 0; r < rows; r++) {
+        slope[r * classes + y[r]] -= 1.0;
+        value[r] -= z[r * classes + y[r]];
+    }
+}
+
 static double conjugate(const double *t, uint64_t classes, uint64_t y) {
     double sum = 0, total = 0;
     for (uint64_t c = 0; c < classes; c++) {
@@ -37,7 +46,7 @@ static double dual_step(const double *z, uint64_t classes, uint64_t y, double h,
     return residual;
 }
 
-static const pl_class_loss together = {expand, conjugate, dual_step};
+static const pl_class_loss together = {expand, expand_rows, conjugate, dual_step};
 
 const pl_loss pl_loss_softmax = {
     .name = "softmax",

@@ -36,14 +36,34 @@ PL_INLINE void dot(const float *value, uint64_t count, const double *w, double *
     finish(sum, value, e, count, w, out);
 }
 
-PL_INLINE void dots(const float *const value[PL_FULL_ROWS], uint64_t count, const double *w, double *out) {
-    doubles sum[PL_FULL_ROWS] = {{0}};
+PL_INLINE void dots(const float *const value[PL_FULL_ROWS], uint64_t count, const double *const w[PL_FULL_VECTORS],
+                    double *out) {
+    doubles sum[PL_FULL_VECTORS][PL_FULL_ROWS] = {{{0}}};
     uint64_t e = 0;
     for (; e + EIGHT <= count; e += EIGHT)
+        for (unsigned r = 0; r < PL_FULL_ROWS; r++) {
+            doubles x = FLOATS(value[r] + e);
+            for (unsigned v = 0; v < PL_FULL_VECTORS; v++)
+                sum[v][r] += x * DOUBLES(w[v] + e);
+        }
+    for (unsigned v = 0; v < PL_FULL_VECTORS; v++)
         for (unsigned r = 0; r < PL_FULL_ROWS; r++)
-            sum[r] += FLOATS(value[r] + e) * DOUBLES(w + e);
-    for (unsigned r = 0; r < PL_FULL_ROWS; r++)
-        finish(&sum[r], value[r], e, count, w, out + r);
+            finish(&sum[v][r], value[r], e, count, w[v], out + v * PL_FULL_ROWS + r);
+}
+
+PL_INLINE void norm2(const float *value, uint64_t count, double *out) {
+    doubles sum[GROUPS] = {{0}};
+    double rest = 0;
+    uint64_t e = 0;
+    for (; e + STRIDE <= count; e += STRIDE)
+        for (unsigned k = 0; k < GROUPS; k++) {
+            doubles x = FLOATS(value + e + k * EIGHT);
+            sum[k] += x * x;
+        }
+    for (; e < count; e++)
+        rest += (double)value[e] * (double)value[e];
+    doubles s = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    *out = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
 }
 
 PL_INLINE void add(const float *value, uint64_t count, double a, double *w) {
@@ -72,8 +92,11 @@ PL_INLINE void add_squares(const float *value, uint64_t count, double a, double 
 
 PL_VERSIONS(pl_full_dot, dot, (const float *value, uint64_t count, const double *w, double *out),
             (value, count, w, out))
-PL_VERSIONS(pl_full_dots, dots, (const float *const value[PL_FULL_ROWS], uint64_t count, const double *w, double *out),
+PL_VERSIONS(pl_full_dots, dots,
+            (const float *const value[PL_FULL_ROWS], uint64_t count, const double *const w[PL_FULL_VECTORS],
+             double *out),
             (value, count, w, out))
+PL_VERSIONS(pl_full_norm2, norm2, (const float *value, uint64_t count, double *out), (value, count, out))
 PL_VERSIONS(pl_full_add, add, (const float *value, uint64_t count, double a, double *w), (value, count, a, w))
 PL_VERSIONS(pl_full_add_weighted, add_weighted,
             (const float *value, uint64_t count, double a, const double *h, double *w), (value, count, a, h, w))

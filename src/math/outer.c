@@ -11,10 +11,10 @@ parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32
                             uint64_t sums, parley_error *error) {
     uint64_t size = shape->core / shape->group, entries = place ? size : 0;
     *outer = (pl_outer){.shape = *shape, .size = size, .place = place, .intercept = intercept, .sums = sums};
-    uint64_t pairs = shape->group * (shape->group + 1) / 2, weights = sums > pairs ? sums : pairs;
+    uint64_t pairs = shape->group * (shape->group - 1) / 2, weights = sums > pairs ? sums : pairs;
     parley_status status = pl_take(&outer->weight, weights * PL_PANEL_ROWS, sizeof *outer->weight, "products", error);
     if (status == PARLEY_OK && shape->group > 1)
-        status = pl_take(&outer->pair, size * size, sizeof *outer->pair, "products", error);
+        status = pl_take(&outer->pairs, pairs * size * size, sizeof *outer->pairs, "products", error);
     if (status == PARLEY_OK)
         status = pl_take(&outer->index, entries, sizeof *outer->index, "products", error);
     if (status == PARLEY_OK)
@@ -24,7 +24,7 @@ parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32
 
 void pl_outer_close(pl_outer *outer) {
     pl_free(outer->weight);
-    pl_free(outer->pair);
+    pl_free(outer->pairs);
     pl_free(outer->index);
     pl_free(outer->value);
     pl_panels_close(&outer->panels);
@@ -143,37 +143,52 @@ static void add_sparse_blocks(const pl_outer *outer, const split *row, double we
         add_square(weight, curvature, group, size, sum + last * group * (size + 1));
 }
 
-/* Adds the sum of entries c and d of all pairs of groups to S. */
-static void spread_pair(const pl_outer *outer, uint64_t c, uint64_t d, double *sum) {
+/* Adds the sum of a pair, times `sign`, to entries c and d of all pairs of groups of S. */
+static void spread_pair(const pl_outer *outer, const double *pair, double sign, uint64_t c, uint64_t d, double *sum) {
     uint64_t group = outer->shape.group, size = outer->size * group;
     for (uint64_t e = 0; e < outer->size; e++) {
-        const double *restrict from = outer->pair + e * outer->size;
+        const double *restrict from = pair + e * outer->size;
         double *restrict to = sum + (e * group + c) * size + d;
         for (uint64_t f = e; f < outer->size; f++)
-            to[f * group] += from[f];
+            to[f * group] += sign * from[f];
     }
 }
 
-static void flush_pairs(pl_outer *outer, double *sum) {
+/* The curvature of a class with itself is minus the sum of those with the other classes. */
+static void spread_pairs(const pl_outer *outer, double *sum) {
     uint64_t group = outer->shape.group;
-    const double *weight = outer->weight;
+    const double *pair = outer->pairs;
     for (uint64_t c = 0; c < group; c++)
-        for (uint64_t d = 0; d <= c; d++, weight += PL_PANEL_ROWS) {
-            memset(outer->pair, 0, outer->size * outer->size * sizeof *outer->pair);
-            pl_panels_add(&outer->panels, outer->waiting, weight, outer->pair);
-            spread_pair(outer, c, d, sum);
-            if (c != d)
-                spread_pair(outer, d, c, sum);
+        for (uint64_t d = 0; d < c; d++, pair += outer->size * outer->size) {
+            spread_pair(outer, pair, 1.0, c, d, sum);
+            spread_pair(outer, pair, 1.0, d, c, sum);
+            spread_pair(outer, pair, -1.0, c, c, sum);
+            spread_pair(outer, pair, -1.0, d, d, sum);
         }
 }
 
-void pl_outer_flush(pl_outer *outer, double *sum) {
-    if (outer->waiting > 0 && outer->shape.group > 1)
-        flush_pairs(outer, sum);
-    for (uint64_t c = 0; c < outer->sums && outer->waiting > 0 && outer->shape.group == 1; c++)
+static uint64_t pairs_of(const pl_outer *outer) { return outer->shape.group * (outer->shape.group - 1) / 2; }
+
+/* Adds the waiting rows, to S or to the sums of pairs. */
+static void add_waiting(pl_outer *outer, double *sum) {
+    bool grouped = outer->shape.group > 1;
+    uint64_t count = grouped ? pairs_of(outer) : outer->sums;
+    uint64_t apart = grouped ? outer->size * outer->size : pl_arrow_values(&outer->shape);
+    for (uint64_t c = 0; c < count; c++)
         pl_panels_add(&outer->panels, outer->waiting, outer->weight + c * PL_PANEL_ROWS,
-                      sum + c * pl_arrow_values(&outer->shape));
+                      (grouped ? outer->pairs : sum) + c * apart);
+    outer->paired = grouped;
     outer->waiting = 0;
+}
+
+void pl_outer_flush(pl_outer *outer, double *sum) {
+    if (outer->waiting > 0)
+        add_waiting(outer, sum);
+    if (outer->paired) {
+        spread_pairs(outer, sum);
+        memset(outer->pairs, 0, pairs_of(outer) * outer->size * outer->size * sizeof *outer->pairs);
+    }
+    outer->paired = false;
 }
 
 /* Collects a dense row, whose weights are in their place. */
@@ -187,7 +202,7 @@ static void collect(pl_outer *outer, const split *row, double *sum) {
     if (outer->intercept)
         *pl_panels_cell(panels, last, outer->size - 1) = 1.0;
     if (outer->waiting == PL_PANEL_ROWS)
-        pl_outer_flush(outer, sum);
+        add_waiting(outer, sum);
 }
 
 static bool is_sparse(const pl_outer *outer, const split *row) { return row->count * DENSE_SHARE < outer->size; }
@@ -203,7 +218,7 @@ void pl_outer_blocks(pl_outer *outer, const uint32_t *index, const float *value,
     }
     double *to = outer->weight + outer->waiting;
     for (uint64_t c = 0; c < group; c++)
-        for (uint64_t d = 0; d <= c; d++, to += PL_PANEL_ROWS)
+        for (uint64_t d = 0; d < c; d++, to += PL_PANEL_ROWS)
             *to = weight * curvature[c * group + d];
     collect(outer, &row, sum);
 }

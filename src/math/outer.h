@@ -19,7 +19,8 @@ typedef struct pl_outer {
     unsigned waiting;
     pl_panels panels; /* dense rows */
     double *weight;   /* of each sum, or of each pair of entries of a group: those of the waiting rows */
-    double *pair;     /* for groups: room for the sum of one pair of entries */
+    double *pairs;    /* for groups: the sums of each pair of different entries */
+    bool paired;      /* these are not 0 */
     uint32_t *index;  /* room for a row's entries in the core */
     float *value;
     char apart[64]; /* padding: another thread writes to the next element of an array */
@@ -30,7 +31,7 @@ parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum); /* one weight for each sum */
 /* For groups of several entries: S += weight x curvature (x) x x', where S has a square for every pair of groups and
- * `curvature`, which is symmetric, is one of them. */
+ * `curvature` is one of them. It is symmetric and its rows sum to 0, as those of softmax do. */
 void pl_outer_blocks(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                      const double *curvature, double *sum);
 void pl_outer_flush(pl_outer *outer, double *sum); /* must be called before `sum` is read */

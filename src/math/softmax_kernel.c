@@ -58,11 +58,25 @@ PL_INLINE double normalise(const pl_wide *a, uint64_t wides, pl_wide *p, double 
     return total;
 }
 
+/* Both copy groups of four, because a call of memcpy would take longer than the rest of a step. */
 PL_INLINE uint64_t spread(const double *from, uint64_t count, double rest, pl_wide *to) {
-    uint64_t wides = (count + 3) / 4;
-    to[wides - 1] = PL_ALL(rest);
-    memcpy(to, from, count * sizeof *from);
-    return wides;
+    uint64_t k = 0, left = count % 4;
+    to[0] = PL_ALL(rest);
+    for (; k < count / 4; k++)
+        PL_LOAD(to[k], from + 4 * k);
+    if (left > 0) {
+        const double *last = from + 4 * k;
+        to[k++] = (pl_wide){last[0], left > 1 ? last[1] : rest, left > 2 ? last[2] : rest, rest};
+    }
+    return k;
+}
+
+PL_INLINE void gather(const pl_wide *from, uint64_t count, double *to) {
+    uint64_t k = 0;
+    for (; k < count / 4; k++)
+        PL_STORE(to + 4 * k, from[k]);
+    for (uint64_t c = 4 * k; c < count; c++)
+        to[c] = from[k][c % 4];
 }
 
 /* The starting point of Newton's method. */
@@ -174,7 +188,7 @@ PL_INLINE double move(const double *z, uint64_t classes, double h, double *p) {
     if (!(left <= SAFE * (1.0 + h) * square))
         for (uint64_t k = 0; k < this.wides; k++)
             this.p[k] = this.p0[k] + (this.s[k] - this.p0[k]) * (1.0 / (1.0 + h));
-    memcpy(p, this.p, classes * sizeof *p);
+    gather(this.p, classes, p);
     return distance(&this);
 }
 
@@ -185,8 +199,52 @@ PL_INLINE double probabilities(const double *z, uint64_t classes, double *p) {
         top = z[c] > top ? z[c] : top;
     uint64_t wides = spread(z, classes, top + NOTHING, a);
     double total = normalise(a, wides, a, &top);
-    memcpy(p, a, classes * sizeof *p);
+    gather(a, classes, p);
     return top + log(total);
+}
+
+#define FEW 16 /* classes up to which a lane for each row is faster than lanes for classes */
+
+/* The margins of class c, in a lane for each row. */
+PL_INLINE void across(const double *const row[PL_SOFTMAX_ROWS], uint64_t c, pl_wide *out) {
+    *out = (pl_wide){row[0][c], row[1][c], row[2][c], row[3][c]};
+}
+
+/* There are no sums within a vector, so that all rows are computed in the time that one takes to wait for its own. */
+PL_INLINE void probabilities_rows(const double *z, uint64_t rows, uint64_t classes, double *p, double *sums) {
+    const double *row[PL_SOFTMAX_ROWS];
+    pl_wide a[FEW], top, x, total = PL_ALL(0.0);
+    for (uint64_t r = 0; r < PL_SOFTMAX_ROWS; r++)
+        row[r] = z + (r < rows ? r : 0) * classes;
+    across(row, 0, &top);
+    for (uint64_t c = 1; c < classes; c++) {
+        across(row, c, &x);
+        top = PL_LARGER(x, top);
+    }
+    for (uint64_t c = 0; c < classes; c++) {
+        across(row, c, &x);
+        a[c] = x - top;
+        pl_exponential(&a[c]);
+        total += a[c];
+    }
+    pl_wide inverse = 1.0 / total;
+    for (uint64_t c = 0; c < classes; c++) {
+        x = a[c] * inverse;
+        for (uint64_t r = 0; r < rows; r++)
+            p[r * classes + c] = x[r];
+    }
+    for (uint64_t r = 0; r < rows; r++)
+        sums[r] = top[r] + log(total[r]);
+}
+
+PL_AVX2 static void rows_avx2(const double *z, uint64_t rows, uint64_t classes, double *p, double *sums) {
+    if (rows == PL_SOFTMAX_ROWS)
+        probabilities_rows(z, PL_SOFTMAX_ROWS, classes, p, sums);
+    else
+        probabilities_rows(z, rows, classes, p, sums);
+}
+static void rows_any(const double *z, uint64_t rows, uint64_t classes, double *p, double *sums) {
+    probabilities_rows(z, rows, classes, p, sums);
 }
 
 PL_AVX2 static double move_avx2(const double *z, uint64_t classes, double h, double *p) {
@@ -200,6 +258,14 @@ static double probabilities_any(const double *z, uint64_t classes, double *p) { 
 
 double pl_softmax(const double *z, uint64_t classes, double *p) {
     return PL_HAS_AVX2 ? probabilities_avx2(z, classes, p) : probabilities_any(z, classes, p);
+}
+
+void pl_softmax_rows(const double *z, uint64_t rows, uint64_t classes, double *p, double *sums) {
+    if (classes <= FEW)
+        (PL_HAS_AVX2 ? rows_avx2 : rows_any)(z, rows, classes, p, sums);
+    else
+        for (uint64_t r = 0; r < rows; r++)
+            sums[r] = pl_softmax(z + r * classes, classes, p + r * classes);
 }
 
 double pl_softmax_step(const double *z, uint64_t classes, double h, double *p) {

@@ -181,6 +181,10 @@ static inline double pl_sparse_norm2(const float *value, uint64_t count) {
     if (!value)
         return (double)count;
     double sum = 0;
+    if (count >= PL_FULL_ENTRIES) {
+        pl_full_norm2(value, count, &sum);
+        return sum;
+    }
     for (uint64_t e = 0; e < count; e++)
         sum += (double)value[e] * (double)value[e];
     return sum;

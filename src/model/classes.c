@@ -42,13 +42,10 @@ static void add_side(const pl_glm *glm, uint64_t i, uint64_t c, double t, double
     side[3] += q * conjugate;
 }
 
-static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *slope,
-                            double *sums) {
-    double at[PL_MOST_CLASSES], t[PL_MOST_CLASSES], product = 0;
-    pl_classes_ahead(glm, z, 1.0, b, at);
-    double loss = glm->loss->together->expand(at, glm->classes, glm->class_of[i], slope);
-    if (!sums)
-        return loss;
+/* Adds the sums of an evaluation, given the loss and slopes at margins z + b = at. */
+static void add_visited(const pl_glm *glm, uint64_t i, const double *z, const double *at, const double *slope,
+                        double loss, double *sums) {
+    double t[PL_MOST_CLASSES], product = 0;
     for (uint64_t c = 0; c < glm->classes; c++) {
         t[c] = -slope[c];
         product += slope[c] * at[c];
@@ -56,6 +53,15 @@ static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, cons
     sums[SUM_LOSS] += pl_share(glm, i) * loss;
     sums[SUM_CONJUGATE] += pl_share(glm, i) * (product - loss); /* because t = -slope */
     add_softmax(glm, i, z, t, sums);
+}
+
+static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *slope,
+                            double *sums) {
+    double at[PL_MOST_CLASSES];
+    pl_classes_ahead(glm, z, 1.0, b, at);
+    double loss = glm->loss->together->expand(at, glm->classes, glm->class_of[i], slope);
+    if (sums)
+        add_visited(glm, i, z, at, slope, loss, sums);
     return loss;
 }
 
@@ -88,17 +94,32 @@ double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const do
     return total;
 }
 
+void pl_classes_visit_rows(const pl_glm *glm, uint64_t first, uint64_t rows, const double *z, const double *b,
+                           const pl_softening *soft, double *slope, double *loss, double *sums) {
+    uint64_t classes = glm->classes, row = 0;
+    double at[PL_CLASS_ROWS * PL_MOST_CLASSES];
+    for (uint64_t r = 0; r < rows && !glm->loss->together; r++)
+        loss[r] = pl_classes_visit(glm, first + r, z + r * classes, b, soft, slope + r * classes, sums);
+    if (!glm->loss->together)
+        return;
+    do
+        pl_classes_ahead(glm, z + row * classes, 1.0, b, at + row * classes);
+    while (++row < rows);
+    glm->loss->together->expand_rows(at, rows, classes, glm->class_of + first, slope, loss);
+    for (uint64_t r = 0; r < rows && sums; r++)
+        add_visited(glm, first + r, z + r * classes, at + r * classes, slope + r * classes, loss[r], sums);
+}
+
 void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
-                      double *curvature) {
+                      const double *slope, double *curvature) {
     uint64_t classes = glm->classes;
-    double at[PL_MOST_CLASSES], p[PL_MOST_CLASSES], slope;
-    pl_classes_ahead(glm, z, 1.0, b, at);
+    double p[PL_MOST_CLASSES], unused;
     memset(curvature, 0, classes * classes * sizeof *curvature);
-    if (glm->loss->together)
-        pl_softmax(at, classes, p);
+    for (uint64_t c = 0; c < classes && glm->loss->together; c++)
+        p[c] = fmax(0.0, slope[c] + (c == glm->class_of[i] ? 1.0 : 0.0));
     for (uint64_t c = 0; c < classes; c++)
         if (!glm->loss->together)
-            expand_side(glm, i, c, at[c], soft, &slope, &curvature[c * classes + c]);
+            expand_side(glm, i, c, z[c] + b[c], soft, &unused, &curvature[c * classes + c]);
         else
             for (uint64_t d = 0; d < classes; d++)
                 curvature[c * classes + d] = p[c] * ((c == d ? 1.0 : 0.0) - p[d]);

@@ -56,10 +56,15 @@ parley_status pl_classes_total(const pl_glm *glm, const pl_team *team, pl_row_su
 uint64_t pl_classes_sums(const pl_glm *glm);
 double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
                         double *slope, double *sums);
+/* The same for `rows` rows from row `first` on, at most PL_CLASS_ROWS, with entries for each of them in z, `slope` and
+ * `loss`. */
+void pl_classes_visit_rows(const pl_glm *glm, uint64_t first, uint64_t rows, const double *z, const double *b,
+                           const pl_softening *soft, double *slope, double *loss, double *sums);
 void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out);
-/* The C x C second derivatives of row i's loss by its margins, at z + b. */
+/* The C x C second derivatives of row i's loss by its margins, at z + b. `slope` is what pl_classes_visit computed
+ * there. */
 void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
-                      double *curvature);
+                      const double *slope, double *curvature);
 /* Makes the dual step of row i, which changes t. Returns the row's approximate share of the gap before the step. */
 double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h, double *t);
 /* The least depth of the row's classes, for losses of each class that have it. */

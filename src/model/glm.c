@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "engine/collective.h"
+#include "math/full_table.h"
 #include "model/classes.h"
 
 #define CENTRE_STEPS 100
@@ -142,6 +143,31 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
     return largest;
 }
 
+/* Whether the rows have an entry in every column, and the kernels of full_table.h are faster. */
+static bool are_full(const pl_glm *glm, uint64_t begin, uint64_t end) {
+    const pl_matrix *x = &glm->data->x;
+    return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns &&
+           pl_full_table_pays(glm->classes);
+}
+
+void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z) {
+    const pl_matrix *x = &glm->data->x;
+    if (are_full(glm, begin, end))
+        pl_full_table_dot(x->value + x->start[begin], end - begin, x->columns, w, glm->classes, z);
+    else
+        for (uint64_t i = begin; i < end; i++)
+            pl_plain_dots(glm, i, w, z + (i - begin) * glm->classes);
+}
+
+void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    if (are_full(glm, begin, end))
+        pl_full_table_add(x->value + x->start[begin], end - begin, x->columns, a, glm->classes, w);
+    else
+        for (uint64_t i = begin; i < end; i++)
+            pl_plain_adds(glm, i, a + (i - begin) * glm->classes, w);
+}
+
 typedef struct margin_pass {
     const pl_glm *glm;
     const pl_team *team;
@@ -153,12 +179,12 @@ static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     uint64_t classes = pass->glm->classes;
-    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);)
-        for (uint64_t i = rows.begin; i < rows.end; i++)
-            if (classes > 1)
-                pl_plain_dots(pass->glm, i, pass->w, pass->z + i * classes);
-            else
-                pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
+    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);) {
+        if (classes > 1)
+            pl_plain_dots_of(pass->glm, rows.begin, rows.end, pass->w, pass->z + rows.begin * classes);
+        for (uint64_t i = rows.begin; i < rows.end && classes == 1; i++)
+            pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
+    }
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {

@@ -227,6 +227,10 @@ static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *
                  w);
 }
 
+/* The same for rows [begin, end), one entry per class and row in z and a. */
+void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z);
+void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *w);
+
 /* w_c += a_c x_i^2, entry by entry, on unscaled columns. */
 static inline void pl_plain_adds_squares(const pl_glm *glm, uint64_t row, const double *a, double *w) {
     const pl_matrix *x = &glm->data->x;

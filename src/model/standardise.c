@@ -135,28 +135,29 @@ typedef struct weighted {
     const double *a;
 } weighted;
 
-static void add_classes(const pl_glm *glm, uint64_t i, const double *a, double *sums) {
-    pl_plain_adds(glm, i, a, sums);
-    for (uint64_t c = 0; c < glm->classes && glm->intercept != PL_NO_INTERCEPT; c++)
-        sums[glm->data->x.columns * glm->classes + c] += a[c];
+static void add_classes(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *sums) {
+    uint64_t classes = glm->classes;
+    pl_plain_adds_of(glm, begin, end, a + begin * classes, sums);
+    for (uint64_t i = begin; i < end && glm->intercept != PL_NO_INTERCEPT; i++)
+        for (uint64_t c = 0; c < classes; c++)
+            sums[glm->data->x.columns * classes + c] += a[i * classes + c];
 }
 
 static void add_weighted(const void *context, const pl_part *part, double *sums) {
     const weighted *weighted = context;
     const pl_glm *glm = weighted->glm;
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
-        for (uint64_t i = rows.begin; i < rows.end; i++) {
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);) {
+        if (glm->classes > 1)
+            add_classes(glm, rows.begin, rows.end, weighted->a, sums);
+        for (uint64_t i = rows.begin; i < rows.end && glm->classes == 1; i++) {
             double a = weighted->a[i];
-            if (glm->classes > 1) {
-                add_classes(glm, i, weighted->a + i * glm->classes, sums);
-                continue;
-            }
             if (a == 0)
                 continue;
             pl_plain_add(glm, i, a, sums);
             if (glm->intercept != PL_NO_INTERCEPT)
                 sums[glm->data->x.columns] += a;
         }
+    }
 }
 
 parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "math/float_table.h"
+#include "math/full_table.h"
 #include "math/outer.h"
 #include "model/classes.h"
 #include "model/classes_bend.h"
@@ -16,7 +17,7 @@
 #define MOST 70
 #define DRAWS 200
 
-static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 15, 16, 20, 33, 64, 70};
+static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 13, 15, 16, 20, 33, 64, 70};
 
 /* Kernels on tables */
 
@@ -71,6 +72,46 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
         }
 }
 
+/* In the order that table.h documents: for dot products even columns, then odd ones; for additions rows in order. */
+static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, unsigned width) {
+    unsigned values = rows * columns, entries = columns * width, outs = rows * width;
+    float *value = malloc(values * sizeof *value);
+    double *table = malloc(2 * entries * sizeof *table), *after = table + entries;
+    double *a = malloc(2 * outs * sizeof *a), *out = a + outs;
+    for (unsigned e = 0; e < values; e++)
+        value[e] = (float)pl_random_normal(stream);
+    for (unsigned e = 0; e < entries; e++)
+        after[e] = table[e] = pl_random_normal(stream);
+    for (unsigned e = 0; e < outs; e++)
+        a[e] = pl_random_normal(stream);
+    pl_full_table_dot(value, rows, columns, table, width, out);
+    pl_full_table_add(value, rows, columns, a, width, after);
+    for (unsigned r = 0; r < rows; r++)
+        for (unsigned c = 0; c < width; c++) {
+            double sum[2] = {0};
+            for (unsigned j = 0; j < columns; j++)
+                sum[j % 2] += (double)value[r * columns + j] * table[j * width + c];
+            assert_true(out[r * width + c] == sum[0] + sum[1]);
+        }
+    for (unsigned r = 0; r < rows; r++)
+        for (unsigned e = 0; e < entries; e++)
+            table[e] += a[r * width + e % width] * (double)value[r * columns + e / width];
+    assert_memory_equal(after, table, entries * sizeof *table);
+    free(value);
+    free(table);
+    free(a);
+}
+
+static void full_rows_give_the_same_bits_several_at_a_time(void **state) {
+    (void)state;
+    static const unsigned counts[] = {1, 3, 4, 31, 64, 70}, lengths[] = {1, 2, 5, 16, 37, 300};
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    for (unsigned k = 0; k < COUNT(widths); k++)
+        for (unsigned r = 0; r < COUNT(counts) && widths[k] >= PL_FULL_WIDTH; r++)
+            for (unsigned l = 0; l < COUNT(lengths); l++)
+                check_full_rows(&stream, counts[r], lengths[l], widths[k]);
+}
+
 static void float_tables_give_the_same_in_single_precision(void **state) {
     (void)state;
     static float table[COLUMNS * (MOST + 4)], after[COLUMNS * (MOST + 4)];
@@ -114,15 +155,18 @@ static void curvature_blocks_are_outer_products(void **state) {
     (void)state;
     enum { CLASSES = 3, SIZE = COLUMNS + 1 };
     static double sum[SIZE * CLASSES * SIZE * CLASSES], x[SIZE];
-    double curvature[CLASSES * CLASSES];
+    double curvature[CLASSES * CLASSES] = {0}; /* rows sum to 0 */
     pl_stream stream = pl_stream_make(2, 0, 0);
     pl_outer outer;
     pl_arrow shape = {SIZE * CLASSES, 0, CLASSES};
     assert_int_equal(pl_outer_open(&outer, &shape, NULL, true, 1, NULL), PARLEY_OK);
     row row = random_row(&stream);
     for (unsigned c = 0; c < CLASSES; c++)
-        for (unsigned d = 0; d <= c; d++)
-            curvature[c * CLASSES + d] = curvature[d * CLASSES + c] = pl_random_normal(&stream);
+        for (unsigned d = 0; d < c; d++) {
+            double x = curvature[c * CLASSES + d] = curvature[d * CLASSES + c] = pl_random_normal(&stream);
+            curvature[c * (CLASSES + 1)] -= x;
+            curvature[d * (CLASSES + 1)] -= x;
+        }
     for (unsigned e = 0; e < row.count; e++)
         x[row.index[e]] = (double)row.value[e];
     x[COLUMNS] = 1.0;
@@ -176,6 +220,27 @@ static void probabilities_are_exponentials_over_their_sum(void **state) {
                 assert_close(p[c] / (exp(z[c] - most) / sum), 1.0, 1e-13);
             else
                 assert_at_most(p[c], 1e-200);
+    }
+}
+
+static void rows_get_the_same_bits_alone_and_together(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(9, 0, 0);
+    for (unsigned n = 0; n < DRAWS; n++) {
+        unsigned classes = widths[n % COUNT(widths)];
+        double z[PL_SOFTMAX_ROWS * MOST], p[PL_SOFTMAX_ROWS * MOST], sums[PL_SOFTMAX_ROWS], one[MOST], sum;
+        double size = random_size(&stream, 0.01, 300.0);
+        for (unsigned r = 0; r < PL_SOFTMAX_ROWS; r++)
+            random_margins(&stream, classes, size, z + r * classes);
+        pl_softmax_rows(z, PL_SOFTMAX_ROWS, classes, p, sums);
+        for (unsigned r = 0; r < PL_SOFTMAX_ROWS; r++) {
+            pl_softmax_rows(z + r * classes, 1, classes, one, &sum);
+            assert_true(sum == sums[r]);
+            assert_memory_equal(one, p + r * classes, classes * sizeof *one);
+            assert_close(pl_softmax(z + r * classes, classes, one), sum, 1e-14);
+            for (unsigned c = 0; c < classes; c++)
+                assert_close(one[c], p[r * classes + c], 1e-14);
+        }
     }
 }
 
@@ -494,9 +559,11 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_multiplied_and_added_to_class_by_class),
+        cmocka_unit_test(full_rows_give_the_same_bits_several_at_a_time),
         cmocka_unit_test(float_tables_give_the_same_in_single_precision),
         cmocka_unit_test(curvature_blocks_are_outer_products),
         cmocka_unit_test(probabilities_are_exponentials_over_their_sum),
+        cmocka_unit_test(rows_get_the_same_bits_alone_and_together),
         cmocka_unit_test(softmax_slopes_are_derivatives_and_fenchel_and_young_hold),
         cmocka_unit_test(softmax_steps_stay_in_the_simplex_and_never_make_it_worse),
         cmocka_unit_test(classes_are_numbered_by_their_labels),

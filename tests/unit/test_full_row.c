@@ -40,16 +40,27 @@ static void dots_are_sums_of_products(void **state) {
     static row row;
     for (unsigned count = 0; count < MOST; count++) {
         const float *values[PL_FULL_ROWS];
-        double sum, sums[PL_FULL_ROWS];
+        double sum, sums[PL_FULL_VECTORS * PL_FULL_ROWS];
         fill(&row, count);
         for (unsigned r = 0; r < PL_FULL_ROWS; r++)
             values[r] = row.value[r];
         pl_full_dot(row.value[0], count, row.w + BEFORE, &sum);
-        pl_full_dots(values, count, row.w + BEFORE, sums);
+        pl_full_dots(values, count, (const double *const[]){row.w + BEFORE, row.h + BEFORE}, sums);
         assert_close(sum, plain_dot(&row, 0, count), 1e-13);
+        double norm2 = 0;
+        for (unsigned e = 0; e < count; e++)
+            norm2 += (double)row.value[0][e] * (double)row.value[0][e];
+        pl_full_norm2(row.value[0], count, &sum);
+        assert_close(sum, norm2, 1e-13);
+        assert_close(pl_sparse_norm2(row.value[0], count), norm2, 1e-13);
         assert_close(pl_sparse_dot(row.index, row.value[0], count, row.w), plain_dot(&row, 0, count), 1e-13);
-        for (unsigned r = 0; r < PL_FULL_ROWS; r++)
+        for (unsigned r = 0; r < PL_FULL_ROWS; r++) {
             assert_close(sums[r], plain_dot(&row, r, count), 1e-13);
+            double weighted = 0;
+            for (unsigned e = 0; e < count; e++)
+                weighted += (double)row.value[r][e] * row.h[BEFORE + e];
+            assert_close(sums[PL_FULL_ROWS + r], weighted, 1e-13);
+        }
     }
 }
 
