@@ -197,8 +197,9 @@ static void become(const launch *this, unsigned rank, unsigned port, int end, pi
         become_remote(this, rank, port, end);
     else
         become_local(this, rank, end);
-    fprintf(stderr, "parley: cannot start rank %u: %s\n", rank, strerror(errno));
-    _exit(EXIT_FAILED);
+    fprintf(stderr, "parley: cannot start rank %u: %s: %s\n", rank,
+            this->rank[rank].host ? this->settings->shell : this->program, strerror(errno));
+    _exit(this->rank[rank].host ? EXIT_LOST : EXIT_FAILED);
 }
 
 /* Opens the input of ssh and writes the secret, which is in no command line. */
@@ -281,7 +282,8 @@ static void end_all(launch *this) {
 typedef struct ends {
     double first; /* when the first one ended; negative while all run */
     int killed;   /* the first killed rank; negative if none was */
-    int absent;   /* the first rank whose host could not be reached; negative if all could */
+    int absent;   /* the first rank whose shell ended before the rank was there; negative if none did */
+    int code;     /* the exit code of that shell */
     int failed;   /* the first rank that ended with another exit code than 0 and EXIT_LOST; negative if none did */
     bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
@@ -298,21 +300,29 @@ static void continue_rank(rank *rank, unsigned r, int number) {
     kill(rank->pid, again ? SIGKILL : SIGCONT);
 }
 
-static void note_end(rank *rank, unsigned r, int status, ends *ends) {
-    bool absent = rank->host && !WIFSIGNALED(status) && WEXITSTATUS(status) == SSH_FAILED;
+/* A rank that cannot connect says so itself and ends with EXIT_LOST. */
+static bool shell_failed(const rank *rank, int code, bool came) {
+    return rank->host && (code == SSH_FAILED || (!came && code != EXIT_LOST));
+}
+
+static void note_end(rank *rank, unsigned r, int status, bool came, ends *ends) {
+    bool absent = !WIFSIGNALED(status) && shell_failed(rank, WEXITSTATUS(status), came);
     bool lost = WIFSIGNALED(status) || absent;
     rank->code = lost ? EXIT_LOST : WEXITSTATUS(status);
     rank->pid = 0;
     close_line(rank);
     ends->first = ends->first < 0 ? pl_now() : ends->first;
     ends->killed = lost && ends->killed < 0 ? (int)r : ends->killed;
-    ends->absent = absent && ends->absent < 0 ? (int)r : ends->absent;
+    if (absent && ends->absent < 0) {
+        ends->absent = (int)r;
+        ends->code = WEXITSTATUS(status);
+    }
     ends->told = ends->told || (!lost && rank->code == EXIT_LOST);
     ends->failed = rank->code != EXIT_DONE && ends->failed < 0 ? (int)r : ends->failed;
 }
 
 /* Notes which ranks have ended; returns how many have not. */
-static unsigned reap(launch *this, ends *ends) {
+static unsigned reap(launch *this, const pmi *pmi, ends *ends) {
     unsigned left = 0;
     for (unsigned r = 0; r < this->ranks; r++) {
         rank *rank = &this->rank[r];
@@ -321,7 +331,7 @@ static unsigned reap(launch *this, ends *ends) {
             if (WIFSTOPPED(status))
                 continue_rank(rank, r, WSTOPSIG(status));
             else
-                note_end(rank, r, status, ends);
+                note_end(rank, r, status, pmi_came(pmi, r), ends);
         }
         left += rank->pid > 0;
     }
@@ -337,8 +347,11 @@ static bool is_own(int code) { return (code >= EXIT_DONE && code <= EXIT_LOST) |
 static void report_lost(const launch *this, ends *ends) {
     int failed = ends->failed;
     if (ends->absent >= 0 && ends->absent == ends->killed && !ends->told && !asked)
-        fprintf(stderr, "parley: rank %d was lost: %s to host %s ended with exit code %d; the host may not answer\n",
-                ends->absent, this->settings->shell, this->rank[ends->absent].host->name, SSH_FAILED);
+        fprintf(stderr, "parley: rank %d was lost: %s to host %s ended with exit code %d%s\n", ends->absent,
+                this->settings->shell, this->rank[ends->absent].host->name, ends->code,
+                ends->code == SSH_FAILED
+                    ? "; the host may not answer"
+                    : " before the rank had started; it gets a host and a command, which it must run there");
     else if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
     else if (failed >= 0 && (this->rank[0].pid > 0 || !is_own(this->rank[failed].code)) && !ends->told && !asked)
@@ -352,7 +365,7 @@ static parley_status serve(launch *this, pmi *pmi, parley_error *error) {
     parley_status status = PARLEY_OK;
     double beat = 0;
     int told = 0;
-    while (reap(this, &ends) > 0 && status == PARLEY_OK) {
+    while (reap(this, pmi, &ends) > 0 && status == PARLEY_OK) {
         double now = pl_now();
         if (now >= beat) {
             tell_remote(this, RELAY_BEAT);
@@ -416,7 +429,7 @@ static int run_ranks(launch *this, bool *again) {
     if (status == PARLEY_OK)
         status = serve(this, pmi, &error);
     if (status != PARLEY_OK) {
-        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, &ends) > 0;) {
+        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, pmi, &ends) > 0;) {
             end_all(this);
             pl_sleep(1e-3 * TICK_MS);
         }

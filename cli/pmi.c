@@ -17,6 +17,7 @@ struct pmi {
     pl_listener *listener; /* NULL if all ranks are on this machine */
     pl_secret *secrets;
     int *sockets; /* by rank; -1 if there is none */
+    bool *came;   /* by rank: it has connected */
     struct pollfd *polled;
     pmi_space space;
 };
@@ -66,9 +67,10 @@ static void read_client(pmi *pmi, unsigned rank) {
 static void welcome(pmi *pmi) {
     unsigned rank;
     for (int socket; pmi->listener && (socket = pl_listener_accept(pmi->listener, &rank)) >= 0;)
-        if (pmi->sockets[rank] < 0)
+        if (pmi->sockets[rank] < 0) {
             pmi->sockets[rank] = socket;
-        else
+            pmi->came[rank] = true;
+        } else
             close(socket); /* the rank is on this machine */
 }
 
@@ -99,6 +101,7 @@ parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error
         return pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u: %s", rank, strerror(errno));
     pmi->sockets[rank] = ends[0];
     *end = ends[1];
+    pmi->came[rank] = true;
     return PARLEY_OK;
 }
 
@@ -119,6 +122,8 @@ void pmi_refuse(pmi *pmi) {
     pmi->listener = NULL;
 }
 
+bool pmi_came(const pmi *pmi, unsigned rank) { return pmi->came[rank]; }
+
 bool pmi_gone(const pmi *pmi, unsigned rank) { return !pmi->listener && pmi->sockets[rank] < 0; }
 
 parley_status pmi_open(pmi **out, unsigned ranks, const char *mapping, parley_error *error) {
@@ -133,6 +138,8 @@ parley_status pmi_open(pmi **out, unsigned ranks, const char *mapping, parley_er
         status = pl_take(&new->sockets, ranks, sizeof *new->sockets, "the PMI server", error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
         new->sockets[r] = -1;
+    if (status == PARLEY_OK)
+        status = pl_take(&new->came, ranks, sizeof *new->came, "the PMI server", error);
     if (status == PARLEY_OK)
         status = pl_take(&new->secrets, ranks, sizeof *new->secrets, "the PMI server", error);
     if (status == PARLEY_OK)
@@ -157,6 +164,7 @@ void pmi_close(pmi *pmi) {
     pmi_space_clear(&pmi->space);
     pl_free(pmi->space.client);
     pl_free(pmi->sockets);
+    pl_free(pmi->came);
     pl_free(pmi->secrets);
     pl_free(pmi->polled);
     pl_free(pmi);

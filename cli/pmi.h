@@ -22,7 +22,8 @@ const pl_secret *pmi_secret(const pmi *pmi, unsigned rank);
 /* Answers incoming requests, for at most `milliseconds`. Never waits for a rank that does not read. Fails if there was
  * no memory for what a rank put. The ranks must then be ended, because MPICH would wait for it forever. */
 parley_status pmi_serve(pmi *pmi, int milliseconds, parley_error *error);
-void pmi_refuse(pmi *pmi); /* from now on no rank can connect */
+bool pmi_came(const pmi *pmi, unsigned rank); /* has the rank connected, perhaps long ago? */
+void pmi_refuse(pmi *pmi);                    /* from now on no rank can connect */
 /* Have all processes of the rank ended, or were never there? True only after pmi_refuse. */
 bool pmi_gone(const pmi *pmi, unsigned rank);
 void pmi_close(pmi *pmi);

@@ -478,6 +478,10 @@ const pl_setting pl_settings[] = {
      .help = "number of rows", AT(rows)},
     {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
      .help = "mean number of non-zeros per row", AT(nonzeros)},
+    {"text_topics", PL_WHOLE, PL_FOR_GENERATE, "0", 0, 1000000, .value_name = "N",
+     .help = "text: rows mix a few of N topics, and most columns are rare, as in real text; 0: columns are nearly "
+             "independent",
+     AT(text_topics)},
     {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT | PL_FOR_PROBE, "false",
      .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
      AT(json)},

@@ -116,6 +116,7 @@ struct parley_settings {
     /* generate */
     uint64_t rows;
     double nonzeros;
+    uint64_t text_topics;
     /* path and cv */
     uint64_t lambdas;
     double lambda_ratio;

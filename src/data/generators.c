@@ -5,6 +5,11 @@
  * drawn equally often. A value is (1 + ln count) idf, the row is normalised, and the label is the side of a hidden
  * hyperplane. Each row prefers one side and avoids words of the other.
  *
+ * text with topics: half of the words beyond the most common ones come from a few topics of the row. A topic has one in
+ * TOPIC_RARITY columns of each octave, found by a hash. Octaves beyond the common columns are drawn less and less
+ * often, so that most columns occur in a few rows only, and every column may affect labels. The constants are those
+ * with which document frequencies, eigenvalues and iterations of L-BFGS resemble those of IMDB's reviews.
+ *
  * dense: x = scale (mean + loadings . factors + noise), where scale varies by column from 1e-3 to 1e3. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,16 +19,24 @@
 #include "data/format.h"
 #include "data/read.h"
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE };                     /* indices of parley_data's spans */
-enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM }; /* purposes of random streams */
+enum { START, LABEL, WEIGHT, INDEX, VALUE };                                   /* indices of parley_data's spans */
+enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM, TOPIC_STREAM }; /* purposes of random streams */
 
 #define FIRST_OCTAVE 16 /* columns in it */
 #define OCTAVES 32
-#define MOST_COUNT 64    /* larger counts of a word in a row are set to this */
-#define COMMON 1008      /* columns of the first six octaves, which may affect labels */
-#define HIDDEN_SHARE 0.3 /* share of the common columns that affect labels */
-#define AVERSION 0.7     /* probability that a row rejects a word of the other side */
-#define FLIPPED 0.07     /* share of wrong labels */
+#define MOST_COUNT 64       /* larger counts of a word in a row are set to this */
+#define COMMON 1008         /* columns of the first six octaves; without topics, only these may affect labels */
+#define HIDDEN_SHARE 0.3    /* share of the columns that may affect labels and do */
+#define AVERSION 0.7        /* probability that a row rejects a word of the other side */
+#define FLIPPED 0.07        /* share of wrong labels */
+#define ROW_TOPICS 3        /* topics of a row */
+#define TOPICAL 0.5         /* share of the words from FIRST_TOPICAL on that come from the row's topics */
+#define FIRST_TOPICAL 2     /* octaves before it have words of every topic */
+#define TOPIC_RARITY 16     /* a topic has one of so many columns of an octave */
+#define LONG_ROWS 0.17      /* with topics, rows have LENGTH_RATIO mean / (LONG_ROWS + u) words, u uniform */
+#define LENGTH_RATIO 0.5184 /* 1 / ln((1 + LONG_ROWS) / LONG_ROWS) */
+#define LONGEST 3.05        /* the longest row by the mean: LENGTH_RATIO / LONG_ROWS */
+#define TAIL 0.68           /* with topics, how often an octave of rarer columns is drawn, relative to the one before */
 #define FACTORS 3
 #define USUAL_COLUMNS 1000
 
@@ -55,12 +68,15 @@ typedef struct word {
 } word;
 
 typedef struct text_maker {
-    uint64_t seed, columns;
+    uint64_t seed, columns, topics;
     double mean, spread; /* of the number of entries in a row */
+    bool skewed;         /* a few rows are much longer than the others */
     double octaves;      /* the last one may be incomplete */
     double idf[OCTAVES + 1], log_count[MOST_COUNT + 1];
-    double hidden[COMMON]; /* effect of a common column on the label; other columns have none */
-    word *words;           /* of the current row; finally sorted by column */
+    double drawn[OCTAVES + 1];       /* with topics, how often an octave or one before it is drawn; 1 for the last */
+    uint64_t row_topics[ROW_TOPICS]; /* of the current row */
+    double hidden[COMMON];           /* effects of the common columns on the label */
+    word *words;                     /* of the current row; finally sorted by column */
     uint32_t *slots, mask;
     uint64_t *start;
     double *label;
@@ -83,6 +99,37 @@ static uint32_t draw_column(const text_maker *maker, pl_stream *stream) {
         uint64_t column = octave_first(octave) + pl_random_below(stream, (uint64_t)FIRST_OCTAVE << octave);
         if (column < maker->columns)
             return (uint32_t)column;
+    }
+}
+
+/* A column of the octave: half of the time one of all, otherwise one that a topic of the row has. */
+static uint64_t draw_in_octave(const text_maker *maker, pl_stream *stream, unsigned octave) {
+    uint64_t width = (uint64_t)FIRST_OCTAVE << octave;
+    if (octave < FIRST_TOPICAL || pl_random_unit(stream) >= TOPICAL)
+        return octave_first(octave) + pl_random_below(stream, width);
+    uint64_t topic = maker->row_topics[pl_random_below(stream, ROW_TOPICS)];
+    uint64_t place = pl_random_below(stream, width / TOPIC_RARITY);
+    pl_stream columns = pl_stream_make(maker->seed, topic << 40 | (width + place), TOPIC_STREAM);
+    return octave_first(octave) + pl_random_below(&columns, width);
+}
+
+static uint32_t draw_topical(const text_maker *maker, pl_stream *stream) {
+    for (;;) {
+        double drawn = pl_random_unit(stream);
+        unsigned octave = 0;
+        while (drawn >= maker->drawn[octave])
+            octave++;
+        uint64_t column = draw_in_octave(maker, stream, octave);
+        if (column < maker->columns)
+            return (uint32_t)column;
+    }
+}
+
+/* Early topics are more frequent. */
+static void draw_topics(text_maker *maker, pl_stream *stream) {
+    for (unsigned t = 0; t < ROW_TOPICS; t++) {
+        double place = pl_random_unit(stream);
+        maker->row_topics[t] = (uint64_t)(place * place * (double)maker->topics);
     }
 }
 
@@ -114,17 +161,30 @@ static void sort_words(word *words, uint32_t count) {
         }
 }
 
+/* Draws the effect of a column on labels, which is often none. */
+static double draw_effect(pl_stream *stream) {
+    double share = pl_random_unit(stream), size = 0.5 + pl_random_unit(stream);
+    return share >= HIDDEN_SHARE ? 0 : share < HIDDEN_SHARE / 2 ? size : -size;
+}
+
 static double hidden_weight(const text_maker *maker, uint32_t column) {
-    return column < COMMON ? maker->hidden[column] : 0;
+    if (column < COMMON)
+        return maker->hidden[column];
+    if (!maker->topics)
+        return 0;
+    pl_stream stream = pl_stream_make(maker->seed, column, HIDDEN_STREAM);
+    return draw_effect(&stream);
 }
 
 /* Draws words until the row has `wanted` different ones. If draws repeat too often, adds neighbouring columns. */
 static void draw_words(text_maker *maker, pl_stream *stream, uint32_t wanted) {
     uint32_t words = 0;
     double side = pl_random_below(stream, 2) ? 1 : -1;
+    if (maker->topics)
+        draw_topics(maker, stream);
     memset(maker->slots, 0, ((size_t)maker->mask + 1) * sizeof *maker->slots);
     for (uint64_t tries = 0; words < wanted && tries < (uint64_t)wanted * 8; tries++) {
-        uint32_t column = draw_column(maker, stream);
+        uint32_t column = maker->topics ? draw_topical(maker, stream) : draw_column(maker, stream);
         if (hidden_weight(maker, column) * side >= 0 || pl_random_unit(stream) >= AVERSION)
             words = add_word(maker, column, words);
     }
@@ -140,10 +200,16 @@ static double weigh_word(const text_maker *maker, const word *word) {
     return maker->log_count[word->count] * rarity;
 }
 
+static double draw_length(const text_maker *maker, pl_stream *stream) {
+    if (maker->skewed)
+        return maker->mean * LENGTH_RATIO / (LONG_ROWS + pl_random_unit(stream));
+    return maker->mean * (1 + maker->spread * (2 * pl_random_unit(stream) - 1));
+}
+
 /* Makes a row. Its label is for now the distance from the hidden hyperplane. */
 static void make_text_row(text_maker *maker, uint64_t row) {
     pl_stream stream = pl_stream_make(maker->seed, row, ROW_STREAM);
-    double length = maker->mean * (1 + maker->spread * (2 * pl_random_unit(&stream) - 1));
+    double length = draw_length(maker, &stream);
     uint64_t wanted = (uint64_t)(length + pl_random_unit(&stream));
     uint32_t words = (uint32_t)(wanted < maker->columns ? wanted : maker->columns);
     uint32_t *index = maker->index + maker->start[row];
@@ -178,21 +244,36 @@ static void label_text(text_maker *maker, uint64_t rows) {
     }
 }
 
+/* How often each octave is drawn, with topics. */
+static void fill_tail(text_maker *maker, unsigned last) {
+    double often = 1, sum = 0;
+    for (unsigned octave = 0; octave <= last; octave++) {
+        often *= octave_first(octave) < COMMON ? 1 : TAIL;
+        sum += often;
+        maker->drawn[octave] = sum;
+    }
+    for (unsigned octave = 0; octave < last; octave++)
+        maker->drawn[octave] /= sum;
+    maker->drawn[last] = 1;
+}
+
 static void fill_tables(text_maker *maker) {
     unsigned last = octave_of(maker->columns - 1);
     uint64_t covered = maker->columns - octave_first(last);
     maker->octaves = last + (double)covered / (double)((uint64_t)FIRST_OCTAVE << last);
+    if (maker->topics)
+        fill_tail(maker, last);
     for (unsigned octave = 0; octave <= last; octave++) {
-        double share = maker->mean / (maker->octaves * (double)((uint64_t)FIRST_OCTAVE << octave));
+        double width = (double)((uint64_t)FIRST_OCTAVE << octave), share = maker->mean / (maker->octaves * width);
+        if (maker->topics)
+            share = maker->mean * (maker->drawn[octave] - (octave ? maker->drawn[octave - 1] : 0)) / width;
         maker->idf[octave] = natural_log(1 + 1 / (share < 1 ? share + 1e-9 : 1));
     }
     for (unsigned count = 1; count <= MOST_COUNT; count++)
         maker->log_count[count] = 1 + natural_log(count);
     pl_stream stream = pl_stream_make(maker->seed, 0, HIDDEN_STREAM);
-    for (unsigned column = 0; column < COMMON; column++) {
-        double share = pl_random_unit(&stream), size = 0.5 + pl_random_unit(&stream);
-        maker->hidden[column] = share >= HIDDEN_SHARE ? 0 : share < HIDDEN_SHARE / 2 ? size : -size;
-    }
+    for (unsigned column = 0; column < COMMON; column++)
+        maker->hidden[column] = draw_effect(&stream);
 }
 
 /* Reserves the arrays of `data`. */
@@ -274,9 +355,14 @@ static parley_status make_text(const parley_settings *settings, parley_data **ou
     status = pl_data_make("generated data", &data, error);
     if (status != PARLEY_OK)
         return status;
-    text_maker maker = {.seed = settings->seed, .columns = count, .mean = mean, .spread = 0.5};
+    text_maker maker = {
+        .seed = settings->seed, .columns = count, .topics = settings->text_topics, .mean = mean, .spread = 0.5};
     if (mean * (1 + maker.spread) > columns)
         maker.spread = columns / mean - 1; /* keeps the mean */
+    if (maker.topics && mean * LONGEST <= columns) {
+        maker.spread = LONGEST - 1;
+        maker.skewed = true;
+    }
     status = fill_text(settings, data, &maker, error);
     pl_free(maker.words);
     pl_free(maker.slots);

@@ -235,6 +235,23 @@ def test_dropped_shell():
         check([len(starts(r)) for r in range(4)] == [2, 2, 2, 2], f"starts of each rank: {[len(starts(r)) for r in range(4)]}")
 
 
+def test_failed_shell():
+    """A shell that does not run its command is named in one sentence, whatever its exit code is, and for every rank."""
+    for hosts in (["localhost", "beta"], ["alpha", "localhost"], ["alpha"]):
+        with open("hosts", "w", encoding="ascii") as file:
+            file.write("\n".join(hosts) + "\n")
+        rank = next(r for r, host in enumerate(hosts) if host != "localhost")
+        for shell, ended in (("false", 1), ("true", 0)):
+            words = [PARLEY, "launch", "--hosts", "hosts", "--shell", shell, "--address", "127.0.0.1", "--", "train", "all.svm", "--quiet"]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+            sentence = f"parley: rank {rank} was lost: {shell} to host {hosts[rank]} ended with exit code {ended} before the rank had started"
+            check(done.returncode == 4 and done.stderr.startswith(sentence) and done.stderr.count("\n") == 1,
+                  f"shell {shell} with hosts {hosts} ends with {done.returncode}", done.stderr)
+        done = subprocess.run([*words[:5], "missing", *words[6:]], capture_output=True, text=True, timeout=60, check=False)
+        check(done.returncode == 4 and done.stderr == f"parley: cannot start rank {rank}: missing: No such file or directory\n",
+              f"a missing shell ends with {done.returncode}", done.stderr)
+
+
 def test_lone_rank():
     """One rank on another machine waits for nobody, so it may run for longer than the start of several may take."""
     run = Launched(*LONG[:-1], "150", "--deadline", "2", "--exchange-delay", "0.06", "--engine", "threads", hosts=["alpha"])

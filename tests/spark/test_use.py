@@ -113,13 +113,16 @@ def test_refusals(spark, frames):
     refused("loss huber", LinearRegression(loss="huber"), frames("real"))
     refused("family is binomial", LogisticRegression(family="binomial"), frames("three"))
     refused("two classes", LinearSVC(), frames("three"))
-    refused("--preset", LogisticRegression(preset="cocoo"))
+    refused("preset cocoo", LogisticRegression(preset="cocoo"))
+    refused("localSteps has no effect", LogisticRegression(preset="lbfgs", localSteps=5))
     for words in ({"family": "wrong"}, {"regParam": -1.0}, {"elasticNetParam": 2.0}, {"maxIter": -1}, {"tol": -1.0}):
         refused(f"parameter {next(iter(words))} given invalid value", LogisticRegression(**words))
-    for words, sentence in (({"workers": 0}, "--workers 0"), ({"gap": -1.0}, "--gap -1"), ({"maxRestarts": -1}, "maxRestarts is -1"),
+    for words, sentence in (({"workers": 0}, "workers 0"), ({"gap": -1.0}, "gap -1"), ({"localSteps": 0}, "localSteps 0"), ({"maxRestarts": -1}, "maxRestarts is -1"),
                             ({"resume": True}, "no effect without checkpointDir"),
                             ({"checkpointEvery": "5r"}, "no effect without checkpointDir")):
         refused(sentence, LogisticRegression(**words))
+    with pytest.raises(IllegalArgumentException, match="^(?!.*--)"):
+        LogisticRegression(localSteps=0).fit(df)
     refused("parameter solver given invalid value", LinearRegression(solver="wrong"), frames("real"))
     bad = {
         "NaN, infinite": [(Vectors.dense([1.0, float("nan")]), 1.0)],
@@ -134,8 +137,10 @@ def test_refusals(spark, frames):
     for sentence, rows in bad.items():
         for parts in (1, 5) if "NaN" in sentence else (2,):
             refused(sentence, LogisticRegression(), spark.createDataFrame(rows * 3, schema).repartition(parts))
-    with pytest.raises(IllegalArgumentException, match="there is no option --wrong"):
+    with pytest.raises(IllegalArgumentException, match="there is no option wrong"):
         parley.spark.train(df, wrong=3)
+    with pytest.raises(IllegalArgumentException, match="local_steps 0"):
+        parley.spark.train(df, local_steps=0)
     with pytest.raises(IllegalArgumentException, match="use weightCol"):
         parley.spark.train(df, weights="file")
     assert clean() == ([], [])

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-static parley_data *make(const char *kind, const char *rows, const char *columns, const char *nonzeros,
-                         const char *seed) {
+static parley_data *make_topics(const char *kind, const char *rows, const char *columns, const char *nonzeros,
+                                const char *seed, const char *topics) {
     parley_settings *settings;
     parley_data *data = NULL;
     parley_error error = {0};
@@ -14,12 +14,18 @@ static parley_data *make(const char *kind, const char *rows, const char *columns
     assert_int_equal(parley_settings_set(settings, "columns", columns, &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "nonzeros", nonzeros, &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "seed", seed, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "text_topics", topics, &error), PARLEY_OK);
     for (unsigned i = 0; i < pl_generators_count; i++)
         if (strcmp(pl_generators[i].name, kind) == 0 && pl_generators[i].make(settings, &data, &error) != PARLEY_OK)
             fail_msg("%s", error.sentence);
     assert_non_null(data);
     parley_settings_free(settings);
     return data;
+}
+
+static parley_data *make(const char *kind, const char *rows, const char *columns, const char *nonzeros,
+                         const char *seed) {
+    return make_topics(kind, rows, columns, nonzeros, seed, "0");
 }
 
 static void assert_valid(const parley_data *data, uint64_t rows, uint64_t columns) {
@@ -43,11 +49,14 @@ static void text_rows_have_the_shape_asked_for(void **state) {
                                             {"300", "20", "20"},    {"300", "7", "0"},          {"300", "1", "1"},
                                             {"300", "5000", "1.5"}, {"200", "2147483647", "10"}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        parley_data *data = make("text", shapes[i][0], shapes[i][1], shapes[i][2], "1");
-        double rows = strtod(shapes[i][0], NULL), mean = strtod(shapes[i][2], NULL);
-        assert_valid(data, (uint64_t)rows, strtoull(shapes[i][1], NULL, 10));
-        assert_true(fabs((double)data->x.nonzeros / rows - mean) <= 0.1 * mean);
-        parley_data_free(data);
+        static const char *const topics[] = {"0", "1", "20", "1000000"};
+        for (size_t t = 0; t < 4; t++) {
+            parley_data *data = make_topics("text", shapes[i][0], shapes[i][1], shapes[i][2], "1", topics[t]);
+            double rows = strtod(shapes[i][0], NULL), mean = strtod(shapes[i][2], NULL);
+            assert_valid(data, (uint64_t)rows, strtoull(shapes[i][1], NULL, 10));
+            assert_true(fabs((double)data->x.nonzeros / rows - mean) <= 0.1 * mean);
+            parley_data_free(data);
+        }
     }
 }
 
@@ -77,6 +86,62 @@ static void popular_columns_come_first(void **state) {
         counts[data->x.index[k] < 50 ? 0 : data->x.index[k] < 500 ? 1 : 2]++;
     assert_true((double)counts[0] / 50 > 4 * (double)counts[1] / 450);
     assert_true((double)counts[1] / 450 > 4 * (double)counts[2] / 2500);
+    parley_data_free(data);
+}
+
+/* How many columns from `first` on two rows have in common. */
+static unsigned common(const pl_matrix *x, uint64_t row, uint64_t other, uint32_t first, uint32_t end) {
+    unsigned count = 0;
+    uint64_t k = x->start[row], l = x->start[other];
+    while (k < x->start[row + 1] && l < x->start[other + 1]) {
+        uint32_t a = x->index[k], b = x->index[l];
+        count += a == b && a >= first && a < end;
+        k += a <= b;
+        l += b <= a;
+    }
+    return count;
+}
+
+/* The mean number of usual words in common, of pairs with a rare word in common and of all pairs. */
+static double affinity(const parley_data *data) {
+    double sums[2] = {0}, pairs[2] = {0};
+    for (uint64_t row = 0; row < data->x.rows; row++)
+        for (uint64_t other = 0; other < row; other++) {
+            double usual = common(&data->x, row, other, 48, 1008);
+            bool related = common(&data->x, row, other, 1008, UINT32_MAX) > 0;
+            sums[0] += usual;
+            pairs[0] += 1;
+            sums[1] += related * usual;
+            pairs[1] += related;
+        }
+    return sums[1] / pairs[1] / (sums[0] / pairs[0]);
+}
+
+static void rows_of_a_topic_share_words(void **state) {
+    (void)state;
+    parley_data *usual = make("text", "1000", "5000", "60", "1");
+    parley_data *topical = make_topics("text", "1000", "5000", "60", "1", "50");
+    assert_true(affinity(topical) > affinity(usual) + 0.3);
+    parley_data_free(usual);
+    parley_data_free(topical);
+}
+
+/* In IMDB's reviews, 80 % of the columns occur in at most 10 of 25,000 rows, and the longest row has five times the
+ * mean number of words. */
+static void text_with_topics_has_rare_columns_and_long_rows(void **state) {
+    (void)state;
+    enum { ROWS = 5000, COLUMNS = 30000 };
+    static uint32_t rows_of[COLUMNS];
+    parley_data *data = make_topics("text", "5000", "30000", "100", "1", "100");
+    unsigned rare = 0, lengthy = 0;
+    for (uint64_t k = 0; k < data->x.nonzeros; k++)
+        rows_of[data->x.index[k]]++;
+    for (int j = 0; j < COLUMNS; j++)
+        rare += rows_of[j] <= 10;
+    for (uint64_t row = 0; row < ROWS; row++)
+        lengthy += data->x.start[row + 1] - data->x.start[row] > 200;
+    assert_in_range(rare, 0.7 * COLUMNS, 0.9 * COLUMNS);
+    assert_in_range(lengthy, 0.05 * ROWS, 0.15 * ROWS);
     parley_data_free(data);
 }
 
@@ -133,6 +198,7 @@ static void dense_columns_differ_in_scale_and_are_filled(void **state) {
 }
 
 #define TEXT_DIGEST 0x72be7dd5a4da24f4
+#define TOPICS_DIGEST 0x5daad198ecb7c0ef
 #define DENSE_DIGEST 0x948f812cca670805
 
 /* FNV-1a over all arrays. */
@@ -155,13 +221,16 @@ static void made_data_never_change(void **state) {
     (void)state;
     parley_data *text = make("text", "1000", "5000", "30", "7"), *same = make("text", "1000", "5000", "30", "7");
     parley_data *other = make("text", "1000", "5000", "30", "8"), *dense = make("dense", "500", "9", "1", "7");
+    parley_data *topics = make_topics("text", "1000", "5000", "30", "7", "10");
     assert_int_equal(digest(text), digest(same));
     assert_int_not_equal(digest(text), digest(other));
     assert_int_equal(digest(text), TEXT_DIGEST);
+    assert_int_equal(digest(topics), TOPICS_DIGEST);
     assert_int_equal(digest(dense), DENSE_DIGEST);
     parley_data_free(text);
     parley_data_free(same);
     parley_data_free(other);
+    parley_data_free(topics);
     parley_data_free(dense);
 }
 
@@ -210,6 +279,8 @@ int main(void) {
         cmocka_unit_test(text_rows_have_the_shape_asked_for),
         cmocka_unit_test(text_rows_have_length_one_and_two_labels),
         cmocka_unit_test(popular_columns_come_first),
+        cmocka_unit_test(rows_of_a_topic_share_words),
+        cmocka_unit_test(text_with_topics_has_rare_columns_and_long_rows),
         cmocka_unit_test(text_labels_can_be_learnt),
         cmocka_unit_test(dense_columns_differ_in_scale_and_are_filled),
         cmocka_unit_test(made_data_never_change),

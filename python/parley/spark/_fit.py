@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import socket
 import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,12 @@ from . import _session
 from ._driver import Facts, Result
 
 PER_CORE = ("replicas", "hogwild")  # presets whose workers are cores
+#: What estimators call settings whose name there is another one.
+NAMES = {
+    "local_steps": "localSteps", "checkpoint": "checkpointDir", "checkpoint_every": "checkpointEvery",
+    "lambda": "regParam", "l1_ratio": "elasticNetParam", "rounds": "maxIter", "standardise": "standardization",
+    "intercept": "fitIntercept",
+}  # fmt: skip
 
 
 @dataclass
@@ -96,6 +103,16 @@ def words(settings: Mapping[str, Any]) -> list[str]:
     return out
 
 
+def in_python(sentence: str, names: Mapping[str, str]) -> str:
+    """A sentence of Parley with the names that the user wrote instead of the options of the command line."""
+
+    def name(found: re.Match[str]) -> str:
+        setting = found[1].replace("-", "_")
+        return names.get(setting, setting)
+
+    return re.sub(r"--([a-z][a-z0-9-]*)", name, re.sub(r" \(see parley [^)]*--help\)", "", sentence))
+
+
 class _Progress:
     """Shows the rounds of a run on the driver."""
 
@@ -146,6 +163,7 @@ class Fit:
     options: Options
     settings: Callable[[Facts], dict[str, Any]]
     command: str = "train"  # of Parley
+    names: Mapping[str, str] = field(default_factory=lambda: NAMES)  # what the user calls settings
 
 
 class _Fits:
@@ -203,6 +221,9 @@ class _Fits:
             raise
         self.done += [(result, driver.facts) for result in driver.results]
 
+    def _told(self, failed: _session.RunFailed) -> Exception:
+        return _session.illegal(in_python(str(failed), self.fits[0].names)) if failed.refused else failed.error
+
     def run(self) -> list[Fitted]:
         began = time.monotonic()
         progress = _Progress(self.options.progress)
@@ -212,7 +233,7 @@ class _Fits:
                     self._once(progress.see)
                 except _session.RunFailed as failed:
                     if not failed.again or self.attempt >= self.options.maxRestarts:
-                        raise failed.error from failed.__cause__
+                        raise self._told(failed) from failed.__cause__
                     self.attempt += 1
                     warnings.warn(f"{failed}; restarting, {self.attempt} of {self.options.maxRestarts}", stacklevel=5)
         finally:
@@ -236,7 +257,7 @@ def _warn_early(fitted: Fitted, name: str) -> None:
                       "raise maxIter or tol", stacklevel=5)  # fmt: skip
 
 
-def _check(options: Options) -> None:
+def _check(options: Options, names: Mapping[str, str]) -> None:
     """Refuses options that are wrong whatever the data are, before the rows are handed over."""
     if "://" in os.fspath(options.checkpointDir or ""):
         raise _session.illegal("checkpointDir must be a folder of a file system that all executors mount, not a URL")
@@ -249,13 +270,13 @@ def _check(options: Options) -> None:
     try:
         check_settings({**options.settings(), **own})
     except ValueError as cause:
-        raise _session.illegal(str(cause)) from None
+        raise _session.illegal(in_python(str(cause), names)) from None
 
 
 def fit(rows: Rows, fits: list[Fit], name: str) -> list[Fitted]:
     """Fits all of them on the rows of the frame."""
     for one in fits:
-        _check(one.options)
+        _check(one.options, one.names)
     logs = [one.options.log for one in fits if one.options.log]
     for path in logs:
         _write_log(path, [], False)  # fails before anything is run

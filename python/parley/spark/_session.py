@@ -180,9 +180,9 @@ def _describe(context: Any, text: str) -> Callable[[], None]:
 class RunFailed(Exception):
     """A run that ended without all its results: the exception for the user, and what may be used for a restart."""
 
-    def __init__(self, error: Exception, again: bool, driver: Driver):
+    def __init__(self, error: Exception, again: bool, driver: Driver, refused: bool = False):
         super().__init__(str(error))
-        self.error, self.again = error, again
+        self.error, self.again, self.refused = error, again, refused  # refused: a sentence about settings
         self.facts, self.results = driver.facts, driver.complete()
 
 
@@ -220,7 +220,7 @@ def _failed(driver: Driver, job: BaseException | None) -> RunFailed:
     if failure is None:
         return RunFailed(job if isinstance(job, Exception) else lost("the run ended without a result"), False, driver)
     if failure.kind in ("data", "settings", "place"):
-        return RunFailed(illegal(str(failure)), False, driver)
+        return RunFailed(illegal(str(failure)), False, driver, failure.kind == "settings")
     sentence = f"{failure}; Spark says: {reason}" if failure.kind == "task" and reason else str(failure)
     return RunFailed(lost(sentence), not ended, driver)
 

@@ -13,7 +13,7 @@ from .._model import Model
 from .._run import ROW
 from . import _session, _task
 from ._driver import Facts
-from ._fit import Fit, Options, Rows, fit
+from ._fit import Fit, Options, Rows, fit, in_python
 
 #: Settings that the hand-over decides, or that name files of one machine.
 _OURS = {
@@ -102,7 +102,7 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     try:
         check_settings(settings)
     except ValueError as cause:
-        raise _session.illegal(str(cause)) from None
+        raise _session.illegal(in_python(str(cause), {})) from None
     return {name.rstrip("_"): value for name, value in settings.items() if value is not None}
 
 
@@ -162,7 +162,7 @@ def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "l
     def with_data(_facts: Facts) -> dict[str, Any]:
         return values
 
-    fitted = fit(rows, [Fit(options, with_data)], "parley.spark.train")[0]
+    fitted = fit(rows, [Fit(options, with_data, names={})], "parley.spark.train")[0]
     model = SparkModel(fitted.model._handle, fitted.facts, _rows_of(fitted.lines))
     model.parley, model.log = fitted.facts, fitted.lines
     return model
