@@ -3,8 +3,9 @@
  *     (H + l2 I) d = -g           g = gradient of P, H = sum_i q_i loss''(z_i) x_i x_i'
  *
  * by conjugate gradients with the diagonal as preconditioner. The workers compute products with H, and a step along d
- * is searched. The solve ends when its residual r is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of
- * the preconditioner:
+ * is searched. With more columns than rows, H is 0 in most directions, for which the diagonal is far too large. Then l2
+ * + diagonal / 10 needs fewer products (Hsia, Chiang and Lin 2018 take a hundredth). The solve ends when its residual r
+ * is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of the preconditioner:
  *
  *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|))
  *
@@ -12,6 +13,10 @@
  * is no use in an r below that of the target, which is the reserve. If H is constant (squared loss), only the reserve
  * ends the solve. A solve that does not fit in a round continues in the next one. With several classes the forcing is
  * 1/4: the first gradient on raw counts is so large that the other term would ask for far too many products.
+ *
+ * Where the curvature of rows jumps (squared hinge, Huber), the search often cuts a step, because it met rows that had
+ * no curvature. What it left of the step is then the first guess of the next solve. If a solve from a guess does not
+ * end in a direction of descent, it is repeated from 0.
  *
  * A free intercept b, whose slope is 0 because the solver has moved it to its optimum, is eliminated. With h = H e_b,
  * which is asked for first, the system for w has H - h h' / h_b instead of H, and d_b = -h.d / h_b. That is the system
@@ -23,15 +28,19 @@
 #include "model/glm.h"
 
 #define LOOSEST 0.25
-#define SAFETY 0.7   /* factor of the target's residual */
-#define PRODUCTS 100 /* in one round, so that the run can be observed and stopped */
-#define VARIES 1e-12 /* least part of a column's curvature that must remain without its mean */
+#define SAFETY 0.7     /* factor of the target's residual */
+#define PRODUCTS 100   /* in one round, so that the run can be observed and stopped */
+#define WIDE_SHARE 0.1 /* of the diagonal in the preconditioner, if there are more columns than rows */
+#define CUT 0.9        /* shorter steps were cut */
+#define VARIES 1e-12   /* least part of a column's curvature that must remain without its mean */
 
 typedef struct truncated {
     pl_combine base;
     const pl_problem *problem;
     bool quadratic; /* H is constant */
+    bool jumps;     /* the curvature of rows jumps to 0 */
     double gap, target;
+    double share;          /* of the diagonal of H in the preconditioner */
     uint64_t begin, count; /* the owner's slice */
     double *g, *scale;     /* gradient; inverse of the preconditioner */
     double *x, *r, *p;     /* solution so far, residual, direction of the solve */
@@ -42,6 +51,7 @@ typedef struct truncated {
     unsigned products;
     bool eliminates, centred; /* there is a free intercept; h is known */
     bool asks, unfinished;
+    bool has_guess, asks_guess, from_guess; /* p is a guess; its product was asked for; the solve began there */
     pl_search search;
 } truncated;
 
@@ -65,17 +75,24 @@ static void close_truncated(pl_combine *combine) {
     pl_free(this);
 }
 
+static double share_of(const pl_glm *glm) {
+    return glm && glm->data->x.columns > pl_all_rows(glm->data) ? WIDE_SHARE : 1.0;
+}
+
 static parley_status open_truncated(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     truncated *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
     if (status != PARLEY_OK)
         return status;
     *this = (truncated){.base = {&pl_combine_truncated},
                         .problem = setup->problem,
-                        .quadratic = pl_glm_of(setup->problem) && pl_glm_of(setup->problem)->loss->quadratic,
+                        .quadratic = glm && glm->loss->quadratic,
+                        .jumps = glm && glm->loss->depth && !glm->loss->together,
                         .gap = setup->settings->gap,
                         .target = setup->target,
+                        .share = share_of(glm),
                         .eliminates = setup->problem->penalised + 1 == setup->problem->size,
                         .begin = setup->begin,
                         .count = count};
@@ -124,6 +141,19 @@ static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *s
 
 enum { SUM_RZ, SUM_RR };
 
+/* The preconditioner of an entry whose second derivative is `whole`. */
+static double damp(const truncated *this, double whole, double l2) {
+    return l2 > 0 ? this->share * whole + (1.0 - this->share) * l2 : whole;
+}
+
+static void begin_entry(truncated *this, uint64_t j, double *sums) {
+    uint64_t i = j - this->begin;
+    this->x[i] = 0;
+    this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
+    sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+    sums[SUM_RR] += this->r[i] * this->r[i];
+}
+
 /* Computes the residual at x = 0, and the preconditioner. */
 static void begin_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
@@ -134,12 +164,15 @@ static void begin_entries(void *context, uint64_t begin, uint64_t end, double *s
             this->h[i] = pass->slice->change[j];
         double whole = this->scale[i], left = whole - (this->h_b > 0 ? this->h[i] * this->h[i] / this->h_b : 0.0);
         bool still = eliminated(this, j) || !(left > VARIES * whole); /* nothing else depends on it */
-        this->scale[i] = still ? 0.0 : 1.0 / left;
-        this->x[i] = 0;
-        this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
-        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
-        sums[SUM_RR] += this->r[i] * this->r[i];
+        this->scale[i] = still ? 0.0 : 1.0 / damp(this, left, l2_of(this, j));
+        begin_entry(this, j, sums);
     }
+}
+
+static void begin_again(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    for (uint64_t j = begin; j < end; j++)
+        begin_entry(pass->of, j, sums);
 }
 
 /* The |r|^2, in the Euclidean norm, that is enough for the run's target. */
@@ -156,6 +189,29 @@ static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) 
         sums[0] += this->g[j - this->begin] * pass->slice->direction[j];
 }
 
+/* Computes the next direction of the solve and asks for its product. */
+static void ask(truncated *this, const pl_slice *slice, double beta) {
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        uint64_t i = j - this->begin;
+        this->p[i] = this->scale[i] * this->r[i] + beta * this->p[i];
+        slice->direction[j] = this->p[i];
+    }
+    this->asks = true;
+}
+
+/* Repeats a solve from x = 0. */
+static parley_status solve_again(truncated *this, const pl_slice *slice, parley_error *error) {
+    pass pass = {.of = this, .slice = slice};
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = pl_slice_sum(slice, begin_again, &pass, sums, error);
+    this->rz = sums[SUM_RZ];
+    this->x_b = 0;
+    this->products = 0;
+    this->from_guess = false;
+    ask(this, slice, 0.0);
+    return status;
+}
+
 /* Ends the solve: the direction is x. */
 static parley_status finish(truncated *this, const pl_slice *slice, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
@@ -164,17 +220,14 @@ static parley_status finish(truncated *this, const pl_slice *slice, parley_error
     for (uint64_t j = slice->begin; j < slice->end; j++)
         slice->direction[j] = eliminated(this, j) ? this->x_b : this->x[j - this->begin];
     parley_status status = pl_slice_sum(slice, slope_of, &pass, sums, error);
+    if (status == PARLEY_OK && this->from_guess && !(sums[0] < 0))
+        return solve_again(this, slice, error);
     this->search = pl_search_begin(this->value, sums[0]);
     return status;
 }
 
-/* Computes the next direction of the solve and asks for its product. */
-static void ask(truncated *this, const pl_slice *slice, double beta) {
-    for (uint64_t j = slice->begin; j < slice->end; j++) {
-        uint64_t i = j - this->begin;
-        this->p[i] = this->scale[i] * this->r[i] + beta * this->p[i];
-        slice->direction[j] = this->p[i];
-    }
+static void ask_guess(truncated *this, const pl_slice *slice) {
+    memcpy(slice->direction + slice->begin, this->p, (slice->end - slice->begin) * sizeof *this->p);
     this->asks = true;
 }
 
@@ -197,9 +250,14 @@ static parley_status begin_solve(truncated *this, const pl_slice *slice, parley_
     this->products = 0;
     this->x_b = 0;
     this->unfinished = false;
+    this->asks_guess = this->has_guess;
+    this->has_guess = this->from_guess = false;
     if (!(this->rz > 0))
         return finish(this, slice, error);
-    ask(this, slice, beta);
+    if (this->asks_guess)
+        ask_guess(this, slice);
+    else
+        ask(this, slice, beta);
     return PARLEY_OK;
 }
 
@@ -246,6 +304,38 @@ static void advance(void *context, uint64_t begin, uint64_t end, double *sums) {
     }
 }
 
+/* Takes the guess as x, and computes its residual. */
+static void take_guess(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    truncated *this = pass->of;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - this->begin;
+        double p = this->p[i];
+        if (eliminated(this, j))
+            continue;
+        this->x[i] = p;
+        this->r[i] = -this->g[i] - (pass->slice->change[j] + l2_of(this, j) * p - pass->y_b * this->h[i]);
+        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+        sums[SUM_RR] += this->r[i] * this->r[i];
+    }
+}
+
+static parley_status solve_from_guess(truncated *this, pass *pass, parley_error *error) {
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = pl_slice_sum(pass->slice, take_guess, pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->asks_guess = false;
+    this->from_guess = true;
+    this->products++;
+    this->x_b = -pass->y_b;
+    this->rz = sums[SUM_RZ];
+    if (sums[SUM_RZ] <= this->enough || sums[SUM_RR] <= this->reserve2)
+        return finish(this, pass->slice, error);
+    ask(this, pass->slice, 0.0);
+    return PARLEY_OK;
+}
+
 static parley_status next(pl_combine *combine, const pl_slice *slice, parley_error *error) {
     truncated *this = (truncated *)combine;
     pass pass = {.of = this, .slice = slice};
@@ -259,6 +349,8 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     if (status != PARLEY_OK)
         return status;
     pass.y_b = this->h_b > 0 ? sums[1] / this->h_b : 0.0;
+    if (this->asks_guess)
+        return solve_from_guess(this, &pass, error);
     double curvature = sums[0] - pass.y_b * sums[1];
     bool curved = curvature > 0;
     if (!curved && this->products > 0)
@@ -280,10 +372,20 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     return PARLEY_OK;
 }
 
+/* Stores what a step gamma leaves of the solution, of which classes may have taken more than all. */
+static void keep_guess(truncated *this, const pl_slice *slice, double gamma) {
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        double x = this->x[j - this->begin], left = x - gamma * slice->direction[j];
+        this->p[j - this->begin] = !eliminated(this, j) && left * x > 0 ? left : 0.0;
+    }
+}
+
 /* Also sums the slope at 0: with several classes the solver may have changed the direction. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    const truncated *this = (truncated *)combine;
+    truncated *this = (truncated *)combine;
     bool several = this->problem->row > 1;
+    if (this->jumps)
+        keep_guess(this, slice, gamma);
     pl_search_measure(this->problem, slice, gamma, scalars);
     for (uint64_t j = slice->begin; several && j < slice->end; j++)
         scalars[PL_OWN_NORM] += this->g[j - this->begin] * slice->direction[j];
@@ -296,16 +398,19 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     if (this->problem->row > 1 && this->search.trials == 0)
         this->search = pl_search_begin(this->value, owners[PL_OWN_NORM]);
     bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
+    this->has_guess = this->jumps && (*gamma < CUT || this->problem->row > 1);
     this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
     return accepted;
 }
 
-/* A solve that continues in the next round starts from its last direction. */
+/* A solve that continues in the next round starts from its last direction, and another one perhaps from a guess. */
 static void state(pl_combine *combine, pl_state *state) {
     truncated *this = (truncated *)combine;
     PL_STATE_VALUES(state, "newton", PL_UNSURE(this->first), PL_UNSURE(this->first_plain), PL_UNSURE(this->rz),
                     PL_VALUE(this->unfinished));
     pl_state_slice(state, "p", this->p, 1);
+    if (pl_state_has(state, "guess"))
+        PL_STATE_VALUES(state, "guess", PL_VALUE(this->has_guess));
 }
 
 static const pl_combine_trial trial = {measure, judge};

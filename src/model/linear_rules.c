@@ -8,6 +8,8 @@
 #include "model/glm.h"
 
 #define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
+#define HEAVY 10.0                /* mean square of entries over that of the usual column; above it rows differ much, */
+#define HEAVY_STIFF 30.0          /* and on problems as stiff as this Newton's method needs no start by dual ascent */
 #define MILD 0.01                 /* the same; below it L-BFGS, */
 #define ROOMY 10.0                /* up to this many columns for each row */
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
@@ -280,6 +282,16 @@ static bool is_tall_and_bent(const pl_glm *glm) {
            stiffness(glm) > BENT * shape;
 }
 
+/* Truncated Newton on raw counts, where some entries are so much larger than most that the lengths of rows differ by
+ * orders of magnitude. The models of dual ascent fit the longest rows badly there, and are a worse start than 0. */
+static bool is_heavy_tailed(const pl_glm *glm) {
+    const parley_data *data = glm->data;
+    double each = (double)pl_all_nonzeros(data) / (double)pl_all_rows(data), usual = glm->centred.usual;
+    return glm->lambda != 0 && glm->l1_ratio == 0 && pl_loss_bounded(glm->loss) && !glm->base.many &&
+           !glm->standardise && !glm->factor && !glm->non_negative &&
+           glm->centred.mean_square > HEAVY * each * usual * usual && stiffness(glm) > HEAVY_STIFF;
+}
+
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
     bool softened = is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS && glm->classes == 1;
@@ -312,6 +324,7 @@ static const struct {
                {sloping_classes, "newton", false},
                {filled_classes, "lbfgs", false},
                {is_mild_or_stretched, "lbfgs", false},
+               {is_heavy_tailed, "newton", false},
                {is_tall_and_bent, "newton", true},
                {is_smooth_dual, "cocoa-newton", false},
                {is_penalised, "cocoa+", false},

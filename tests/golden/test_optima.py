@@ -299,6 +299,21 @@ def wide_cases():
         )
 
 
+def heavy_cases():
+    """Counts of which a few are far above the mean, and more columns than rows: truncated Newton from w = 0."""
+    rng = np.random.default_rng(8)
+    x = sparse.random(120, 300, 0.06, random_state=3, format="csr")
+    x.data = np.floor(rng.pareto(1.2, x.nnz)) + 1
+    x = as_stored(x)
+    y = np.where(x @ rng.standard_normal(300) + 5 * rng.standard_normal(120) > 0, 1.0, -1.0)
+    for loss, kind, strength in itertools.product(("logistic", "squared-hinge"), ("free", "none"), (0.1, 1.0)):
+        problem = Problem(x, y, loss, 1.0 / (strength * len(y)), intercept=kind)
+        for words, flags in (("auto", []), ("workers", ["--preset", "newton", "--combine", "truncated", "--workers", 3])):
+            yield f"{loss} heavy-tailed counts C {strength} intercept {kind}: {words}", partial(
+                reaches_the_oracles_optimum, problem=problem, flags=flags
+            )
+
+
 def special_cases():
     x, y = breast_cancer(False)
     for loss in ("logistic", "squared-hinge"):
@@ -311,6 +326,7 @@ def special_cases():
             reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, 0.0, kind, width=0.01), flags=[]
         )
     yield from wide_cases()
+    yield from heavy_cases()
     kinked = ("hinge", "epsilon-insensitive", "quantile")  # linear programs; other pairs are too hard for the oracle
     curved = itertools.product(("squared", "logistic"), (0.0, 0.5, 1.0))
     ridge = itertools.product(("squared-hinge", "huber", "poisson", "tweedie"), (0.0,))
@@ -524,6 +540,7 @@ def identity_cases():
         ["--preset", "cocoa+", "--local", "scd", "--workers", 1, "--lanes", 2, "--l1-ratio", 1],
         ["--preset", "cocoa+", "--local", "scd", "--workers", 5, "--lanes", 1, "--l1-ratio", 0.5],
         ["--preset", "newton", "--workers", 2, "--lanes", 2],
+        ["--preset", "newton", "--combine", "truncated", "--workers", 3, "--lanes", 2, "--loss", "squared-hinge"],
         ["--preset", "gd", "--workers", 5, "--lanes", 1],
         ["--preset", "minibatch-sgd", "--workers", 4, "--lanes", 1],
         ["--preset", "mllib-sgd", "--workers", 8, "--lanes", 1, "--loss", "squared"],

@@ -125,6 +125,23 @@ static void wide_filled_data_go_to_dual_ascent(void **state) {
     parley_data_free(tall);
 }
 
+/* Raw counts, of which a few are far above the others: Newton's method, unless the penalty is strong. */
+static void heavy_tailed_counts_go_to_newton(void **state) {
+    (void)state;
+    parley_data *even = random_data((sample_plan){.seed = 6, .rows = 300, .columns = 900, .density = 0.02});
+    assert_string_equal(chosen(even, "loss=logistic C=10"), "cocoa-newton");
+    parley_data *heavy = random_data((sample_plan){.seed = 6, .rows = 300, .columns = 900, .density = 0.02});
+    for (uint64_t e = 0; e < heavy->x.start[heavy->x.rows]; e++)
+        ((float *)heavy->x.value)[e] = e % 11 == 0 ? 20.0f : 1.0f;
+    assert_string_equal(chosen(heavy, "loss=logistic C=10"), "newton");
+    assert_string_equal(chosen(heavy, "loss=squared-hinge C=1"), "newton");
+    assert_string_equal(chosen(heavy, "loss=logistic C=1e-2"), "cocoa-newton");
+    assert_string_equal(chosen(heavy, "loss=logistic C=10 standardise=true"), "cocoa-newton");
+    assert_string_equal(chosen(heavy, "loss=logistic C=10 l1_ratio=0.5"), "cocoa+");
+    parley_data_free(heavy);
+    parley_data_free(even);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
@@ -135,6 +152,7 @@ int main(void) {
         cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_newton),
         cmocka_unit_test(filled_classes_of_different_scales_go_to_newton),
         cmocka_unit_test(wide_filled_data_go_to_dual_ascent),
+        cmocka_unit_test(heavy_tailed_counts_go_to_newton),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

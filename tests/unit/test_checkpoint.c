@@ -155,6 +155,7 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
         "preset=minibatch-cd workers=3 l1_ratio=0.9 lambda=0.01 gap=0 local_epochs=0.5",
         "preset=lbfgs workers=3 l1_ratio=0.7 lambda=0.003 gap=0 history=4",
         "preset=newton workers=3 combine=truncated gap=0",
+        "preset=newton workers=3 combine=truncated loss=squared-hinge gap=0 lambda=1e-6",
         "preset=newton workers=3 loss=squared gap=0",
         "preset=newton workers=3 loss=hinge gap=0",
         "preset=newton workers=3 l1_ratio=1 lambda=0.003 gap=0",
