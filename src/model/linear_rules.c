@@ -315,21 +315,12 @@ static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
     bool in_memory; /* it is not for data that are visited by blocks, which other presets read less often */
-} choices[] = {{limits_columns, "cocoa+", false},
-               {few_with_l1, "newton", false},
-               {limits_entries, "lbfgs", false},
-               {is_kinked, "newton", false},
-               {is_wide, "cocoa-newton", false},
-               {few_or_filled, "newton", false},
-               {sloping_classes, "newton", false},
-               {filled_classes, "lbfgs", false},
-               {is_mild_or_stretched, "lbfgs", false},
-               {is_heavy_tailed, "newton", false},
-               {is_tall_and_bent, "newton", true},
-               {is_smooth_dual, "cocoa-newton", false},
-               {is_penalised, "cocoa+", false},
-               {is_smooth, "lbfgs", false},
-               {always, "gd", false}};
+} choices[] = {
+    {limits_columns, "cocoa+", false},  {few_with_l1, "newton", false},     {limits_entries, "lbfgs", false},
+    {is_kinked, "newton", false},       {is_wide, "cocoa-newton", false},   {few_or_filled, "newton", false},
+    {sloping_classes, "newton", false}, {filled_classes, "lbfgs", false},   {is_mild_or_stretched, "lbfgs", false},
+    {is_heavy_tailed, "newton", false}, {is_tall_and_bent, "newton", true}, {is_smooth_dual, "cocoa-newton", false},
+    {is_penalised, "cocoa+", false},    {is_smooth, "lbfgs", false},        {always, "gd", false}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
