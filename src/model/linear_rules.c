@@ -320,7 +320,8 @@ static const struct {
     {is_kinked, "newton", false},       {is_wide, "cocoa-newton", false},   {few_or_filled, "newton", false},
     {sloping_classes, "newton", false}, {filled_classes, "lbfgs", false},   {is_mild_or_stretched, "lbfgs", false},
     {is_heavy_tailed, "newton", false}, {is_tall_and_bent, "newton", true}, {is_smooth_dual, "cocoa-newton", false},
-    {is_penalised, "cocoa+", false},    {is_smooth, "lbfgs", false},        {always, "gd", false}};
+    {is_penalised, "cocoa+", false},    {is_smooth, "lbfgs", false},        {always, "gd", false},
+};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
