@@ -7,8 +7,10 @@
  *
  * text with topics: half of the words beyond the most common ones come from a few topics of the row. A topic has one in
  * TOPIC_RARITY columns of each octave, found by a hash. Octaves beyond the common columns are drawn less and less
- * often, so that most columns occur in a few rows only, and every column may affect labels. The constants are those
- * with which document frequencies, eigenvalues and iterations of L-BFGS resemble those of IMDB's reviews.
+ * often, so that most columns occur in a few rows only, and every column may affect labels. The constants are
+ * those with which IMDB's shape gives about its frequencies of columns, lengths of rows and eigenvalues of the
+ * covariance. Fewer columns occur only once (18 % against 46 %), so that standardised eigenvalues are a third of
+ * IMDB's.
  *
  * dense: x = scale (mean + loadings . factors + noise), where scale varies by column from 1e-3 to 1e3. */
 #include <math.h>
