@@ -283,12 +283,13 @@ static bool is_tall_and_bent(const pl_glm *glm) {
 }
 
 /* Truncated Newton on raw counts, where some entries are so much larger than most that the lengths of rows differ by
- * orders of magnitude. The models of dual ascent fit the longest rows badly there, and are a worse start than 0. */
+ * orders of magnitude. The models of dual ascent fit the longest rows badly there, and are a worse start than 0, unless
+ * the curvature of rows jumps. */
 static bool is_heavy_tailed(const pl_glm *glm) {
     const parley_data *data = glm->data;
     double each = (double)pl_all_nonzeros(data) / (double)pl_all_rows(data), usual = glm->centred.usual;
-    return glm->lambda != 0 && glm->l1_ratio == 0 && pl_loss_bounded(glm->loss) && !glm->base.many &&
-           !glm->standardise && !glm->factor && !glm->non_negative &&
+    return glm->lambda != 0 && glm->l1_ratio == 0 && pl_loss_bounded(glm->loss) && !glm->loss->depth &&
+           !glm->base.many && !glm->standardise && !glm->factor && !glm->non_negative &&
            glm->centred.mean_square > HEAVY * each * usual * usual && stiffness(glm) > HEAVY_STIFF;
 }
 
