@@ -11,7 +11,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ._data import lasso_products, moments
 from ._run import ROW
 
-MOST_COLUMNS = 1024  # with more columns, other methods are as fast
+FEW_COLUMNS = 256  # with more columns, other methods are as fast, unless columns are correlated
+MOST_COLUMNS = 1024
 MOST_L1_COLUMNS = 512  # with an L1 penalty
 MOST_ROUNDS = 6  # of steps towards a smaller gap
 _SOLVED = 1e-12  # relative residual of the normal equations
@@ -68,12 +69,26 @@ def _products(X: np.ndarray, y: np.ndarray, weight: Any, free: bool, threads: in
     return _Products(centred[:-1, :-1], centred[:-1, -1], null, total, mean + shift if free else mean)
 
 
+def _is_correlated(X: np.ndarray, free: bool) -> bool:
+    """Whether columns vary in few directions, by the inner products of a sample of rows. Iterations are slow then."""
+    sample = np.asarray(X[:: max(1, len(X) // 64)][:64], float)
+    with np.errstate(all="ignore"):  # a value that is not finite is found later
+        sample = sample - sample.mean(axis=0) if free else sample
+        products = sample @ sample.T
+        squares = np.diag(products)
+        pairs = (np.sum(products**2) - np.sum(squares**2)) / (len(squares) * (len(squares) - 1))
+        return bool(pairs * X.shape[1] > 4 * squares.mean() ** 2)  # directions < columns / 4
+
+
 def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Solved | None:
     """Returns None if the problem must be solved in another way."""
-    found = _products(X, y, weight, free, threads, MOST_COLUMNS) if 0 <= alpha < np.inf else None
+    rows, columns = X.shape
+    few = alpha > 0 and FEW_COLUMNS < columns <= rows // 2 and not _is_correlated(X, free)
+    most = FEW_COLUMNS if few else MOST_COLUMNS
+    found = _products(X, y, weight, free, threads, most) if 0 <= alpha < np.inf else None
     if not found:
         return None
-    products, target, columns = found.columns, found.label, X.shape[1]
+    products, target = found.columns, found.label
     factor = np.array(products, order="F")
     factor[np.diag_indices(columns)] += alpha
     factor, failed = dpotrf(factor, lower=True, overwrite_a=True)

@@ -111,13 +111,13 @@ def test_several_columns_of_targets_are_fitted_one_by_one(name, small):
 
 @pytest.mark.parametrize("name", ["Ridge", "LinearRegression"])
 @pytest.mark.parametrize("free", [True, False])
-def test_some_hundreds_of_dense_columns_are_solved_from_products(name, free):
+def test_some_hundreds_of_correlated_columns_are_solved_from_products(name, free):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(700, 300)) + 1.0
+    X = rng.normal(size=(700, 300)).cumsum(axis=1) + 1.0
     y = X[:, :5].sum(axis=1) + rng.normal(size=700)
     ours, other = (kind(fit_intercept=free).fit(X, y) for kind in (getattr(parley, name), theirs(name)))
-    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-10)
-    np.testing.assert_allclose(ours.intercept_, other.intercept_, atol=1e-10)
+    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-8)
+    np.testing.assert_allclose(ours.intercept_, other.intercept_, atol=1e-8)
     assert "preset" not in ours._summary
 
 
