@@ -8,13 +8,13 @@
 #include "model/glm.h"
 
 #define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
-#define HEAVY 10.0                /* mean square of entries over that of the usual column; above it rows differ much, */
-#define HEAVY_STIFF 30.0          /* and on problems as stiff as this Newton's method needs no start by dual ascent */
 #define MILD 0.01                 /* the same; below it L-BFGS, */
 #define ROOMY 10.0                /* up to this many columns for each row */
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
 #define BENT 2.0                  /* mean curvature of the loss against the penalty; above it truncated Newton, */
 #define TALL 0.5                  /* up to this many columns for each row */
+#define HEAVY 10.0                /* mean square of entries over that of the usual column; above it rows differ much, */
+#define HEAVY_STIFF 30.0          /* and on problems as stiff as this Newton's method needs no start by dual ascent */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
 #define HINGE_COLUMNS 500         /* for two labels up to here, and beyond if dual ascent is slow, */
