@@ -304,25 +304,11 @@ static void advance(void *context, uint64_t begin, uint64_t end, double *sums) {
     }
 }
 
-/* Takes the guess as x, and computes its residual. */
-static void take_guess(void *context, uint64_t begin, uint64_t end, double *sums) {
-    const pass *pass = context;
-    truncated *this = pass->of;
-    for (uint64_t j = begin; j < end; j++) {
-        uint64_t i = j - this->begin;
-        double p = this->p[i];
-        if (eliminated(this, j))
-            continue;
-        this->x[i] = p;
-        this->r[i] = -this->g[i] - (pass->slice->change[j] + l2_of(this, j) * p - pass->y_b * this->h[i]);
-        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
-        sums[SUM_RR] += this->r[i] * this->r[i];
-    }
-}
-
+/* Moves x from 0 to the guess, whose product is known. */
 static parley_status solve_from_guess(truncated *this, pass *pass, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
-    parley_status status = pl_slice_sum(pass->slice, take_guess, pass, sums, error);
+    pass->alpha = 1.0;
+    parley_status status = pl_slice_sum(pass->slice, advance, pass, sums, error);
     if (status != PARLEY_OK)
         return status;
     this->asks_guess = false;

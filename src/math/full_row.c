@@ -16,19 +16,9 @@
 #define BODY(name) name##_four
 #include "math/full_row_body.h"
 
-/* As PL_VERSIONS, with the widest vectors that the processor has. */
+/* With the widest vectors that the processor has. */
 #define VERSIONS(name, body, parameters, arguments)                                                                    \
-    PL_AVX512 static void name##_avx512 parameters { body##_eight arguments; }                                         \
-    PL_AVX2 static void name##_avx2 parameters { body##_four arguments; }                                              \
-    static void name##_plain parameters { body##_four arguments; }                                                     \
-    void name parameters {                                                                                             \
-        if (PL_HAS_AVX512)                                                                                             \
-            name##_avx512 arguments;                                                                                   \
-        else if (PL_HAS_AVX2)                                                                                          \
-            name##_avx2 arguments;                                                                                     \
-        else                                                                                                           \
-            name##_plain arguments;                                                                                    \
-    }
+    PL_VERSIONS_OF(name, body##_eight, body##_four, parameters, arguments)
 
 VERSIONS(pl_full_dot, dot, (const float *value, uint64_t count, const double *w, double *out), (value, count, w, out))
 VERSIONS(pl_full_dots, dots,

@@ -35,10 +35,11 @@ PL_INLINE void pl_exponential_floats(pl_floats *value) {
     *value = (pl_floats)((pl_floats_bits)sum + power);
 }
 
-#define PL_VERSIONS(name, body, parameters, arguments)                                                                 \
-    PL_AVX512 static void name##_avx512 parameters { body arguments; }                                                 \
-    PL_AVX2 static void name##_avx2 parameters { body arguments; }                                                     \
-    static void name##_plain parameters { body arguments; }                                                            \
+/* Defines a function with a version for each kind of processor. `wide` is its body for AVX-512. */
+#define PL_VERSIONS_OF(name, wide, narrow, parameters, arguments)                                                      \
+    PL_AVX512 static void name##_avx512 parameters { wide arguments; }                                                 \
+    PL_AVX2 static void name##_avx2 parameters { narrow arguments; }                                                   \
+    static void name##_plain parameters { narrow arguments; }                                                          \
     void name parameters {                                                                                             \
         if (PL_HAS_AVX512)                                                                                             \
             name##_avx512 arguments;                                                                                   \
@@ -47,5 +48,6 @@ PL_INLINE void pl_exponential_floats(pl_floats *value) {
         else                                                                                                           \
             name##_plain arguments;                                                                                    \
     }
+#define PL_VERSIONS(name, body, parameters, arguments) PL_VERSIONS_OF(name, body, body, parameters, arguments)
 
 #endif
