@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Races parley.spark against spark.ml: run.py [--quick] [--data NAME] [TABLE ...]. Both fit the same persisted frame in the same
+"""Races parley.spark against spark.ml: run.py [--quick] [--data NAME] [--not-standardised] [TABLE ...]. Both fit the same persisted frame in the same
 session, in turn, and one evaluator (numpy, on the rows of the file) computes the objective of every model. Classifiers have
 regParam = 1/n, with and without standardization. One table with all ratios comes last. docs/benchmarks.md explains it.
 
@@ -44,6 +44,7 @@ REPETITIONS = 3
 LARGE_ITERATIONS = 300  # of Spark on the large data, of which those to the target are counted
 SVC_ITERATIONS = 500  # in which Spark has reached its best
 LOGISTIC = []  # data of the table logistic, if given
+STANDARDIZATION = [True, False]
 TABLE = []  # the rows of the last table
 
 
@@ -231,7 +232,7 @@ def table_logistic(spark, folder, quick):
         rows = Rows(name, folder)
         df = rows.frame(spark, "classes")
         print(f"{rows.title}: {rows.x.shape[0]:,} rows, {rows.x.shape[1]:,} columns, {rows.nonzeros:,} non-zeros", flush=True)
-        for standardization in (True, False):
+        for standardization in STANDARDIZATION:
             race_logistic(rows, df, standardization, "20x" if name == "large" else "8x")
         hand_over(rows, df)
         df.unpersist()
@@ -244,7 +245,7 @@ def table_svc(spark, folder, quick):
 
     rows = Rows("small" if quick else "imdb", folder)
     df, strength = rows.frame(spark, "classes"), 1.0 / rows.x.shape[0]
-    for standardization in (True, False):
+    for standardization in STANDARDIZATION:
         scale = rows.deviations() if standardization else 1.0
         words = {"regParam": strength, "standardization": standardization}
 
@@ -350,8 +351,10 @@ def main():
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []])
     parser.add_argument("--quick", action="store_true", help="small generated data, to see that everything runs")
     parser.add_argument("--data", action="append", choices=list(MADE), help="data of the table logistic")
+    parser.add_argument("--not-standardised", action="store_true", help="leave out classifiers with standardization")
     given = parser.parse_args()
     LOGISTIC.extend(given.data or [])
+    STANDARDIZATION[:] = [False] if given.not_standardised else STANDARDIZATION
     warnings.simplefilter("ignore")  # of runs that stop after the rounds that they are given
     import pyspark
 
