@@ -25,11 +25,9 @@ static int generate_run(const arguments *arguments) {
     output to;
     parley_error error;
     parley_status status = find(arguments->operands[0], &generator, &error);
-    if (status == PARLEY_OK && strcmp(generator->name, "dense") == 0 &&
-        pl_setting_given(&arguments->settings, "nonzeros"))
+    if (status == PARLEY_OK && !generator->sparse && pl_setting_given(&arguments->settings, "nonzeros"))
         status = pl_fail(&error, PARLEY_BAD_USAGE, "--nonzeros has no effect: dense data fill every column");
-    if (status == PARLEY_OK && strcmp(generator->name, "dense") == 0 &&
-        pl_setting_given(&arguments->settings, "text_topics"))
+    if (status == PARLEY_OK && !generator->sparse && pl_setting_given(&arguments->settings, "text_topics"))
         status = pl_fail(&error, PARLEY_BAD_USAGE, "--text-topics has no effect: only text has topics");
     if (status == PARLEY_OK)
         status = find_output(path, NULL, &to, &error);

@@ -222,6 +222,7 @@ parley_status pl_data_write_vw(const parley_data *data, const char *path, const 
 typedef struct pl_generator {
     const char *name, *help;
     parley_status (*make)(const parley_settings *settings, parley_data **out, parley_error *error);
+    bool sparse; /* it reads how many non-zeros and topics rows have */
 } pl_generator;
 extern const pl_generator pl_generators[];
 extern const unsigned pl_generators_count;

@@ -448,8 +448,8 @@ static parley_status make_dense(const parley_settings *settings, parley_data **o
 }
 
 const pl_generator pl_generators[] = {
-    {"text", "sparse rows like bags of words, labels -1 and +1: classification", make_text},
-    {"dense", "every column filled, badly scaled and correlated, real labels: regression", make_dense},
+    {"text", "sparse rows like bags of words, labels -1 and +1: classification", make_text, true},
+    {"dense", "every column filled, badly scaled and correlated, real labels: regression", make_dense, false},
 };
 
 const unsigned pl_generators_count = sizeof pl_generators / sizeof *pl_generators;
