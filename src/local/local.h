@@ -11,6 +11,9 @@
 #include "model/problem.h"
 #include "shard/saved_state.h"
 
+/* Least non-zeros of a lane if most rows soon rest: lanes that share few active rows hinder each other. */
+#define PL_RESTING_NONZEROS 1000000
+
 /* Traits of a local solver that combines, exchanges and the loop need to know. */
 enum {
     PL_GIVES_CHANGES = 1,        /* its updates are changes of v */

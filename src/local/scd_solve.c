@@ -166,8 +166,9 @@ static bool run_epoch(pl_scd_solver *solver, bool fresh) {
         if (!(solver->left > 0) || pl_stop_due())
             return false;
         uint64_t m = worker->order[n], j = worker->set[m];
-        if (n + 1 < worker->members && worker->set[worker->order[n + 1]] < x->rows)
-            pl_sparse_prefetch(x->index, x->value, x->start[worker->set[worker->order[n + 1]]]);
+        uint64_t next = n + 1 < worker->members ? worker->set[worker->order[n + 1]] : x->rows;
+        if (next < x->rows)
+            pl_sparse_prefetch(x->index, x->value, x->start[next], x->start[next + 1]);
         if (!fresh && worker->rest[m] & 15) {
             worker->rest[m]--;
             continue;

@@ -9,7 +9,8 @@
  *
  * Lanes. A worker's rows are redistributed to its lanes every epoch, and each lane works on a copy of u. Up to twice in
  * an epoch the lanes' changes D_l are added. With r = |sum D_l|^2 / sum |D_l|^2, the sum is safe at step min(1,
- * sigma/r), because the quadratic bound of the sub-problems then holds for it; and sigma follows r.
+ * sigma/r), because the quadratic bound of the sub-problems then holds for it; and sigma follows r. Where few rows stay
+ * active, lanes that share them hinder each other, and the first lane works alone.
  *
  * A free intercept has no step of its own on sum q t = 0. The method of multipliers gives it one, b = b0 + (1/mu) sum q
  * t, as one more entry of u, and moves b0 to b every few rounds. A penalised intercept gets the same proximal term,
@@ -27,7 +28,8 @@
 #include "math/sparse.h"
 
 #define MULTIPLIER_ROUNDS 2 /* rounds between two moves of b0 */
-#define AHEAD 3             /* buckets that facts of a row are prefetched ahead */
+#define AHEAD 4             /* buckets that facts of a row are prefetched ahead */
+#define NEXT 2              /* buckets that the entries of a row are prefetched ahead */
 
 static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
     const pl_glm *glm = this->glm;
@@ -100,8 +102,10 @@ static void visit(pl_sdca *this, pl_stepper *stepper, const uint64_t *buckets, u
     for (uint64_t n = 0; n < count && !pl_stop_due(); n++) {
         if (n + AHEAD < count)
             prefetch_row(this, pl_bucket_row(buckets[n + AHEAD]));
-        if (n + 1 < count)
-            pl_sparse_prefetch(x->index, x->value, x->start[pl_bucket_row(buckets[n + 1])]);
+        if (n + NEXT < count) {
+            uint64_t next = pl_bucket_row(buckets[n + NEXT]);
+            pl_sparse_prefetch(x->index, x->value, x->start[next], x->start[next + 1]);
+        }
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
             if (this->rest && (this->rest[i] & 15))
                 keep_resting(this, i);
@@ -149,7 +153,8 @@ static bool next_pieces(pl_sdca *this) {
             if (worker->left)
                 pl_sdca_begin_epoch(this, k);
         }
-        uint64_t syncs = worker->turns ? 1 : worker->syncs, piece = (worker->active + syncs - 1) / syncs;
+        uint64_t syncs = worker->turns || worker->alone ? 1 : worker->syncs,
+                 piece = (worker->active + syncs - 1) / syncs;
         uint64_t most = worker->active - worker->cursor;
         piece = piece < most ? piece : most;
         worker->piece = piece < worker->left ? piece : worker->left;

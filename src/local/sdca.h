@@ -25,6 +25,7 @@ typedef struct pl_sdca_worker {
     pl_turns *turns;          /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
     uint64_t base, active;    /* the first bucket of this epoch, and their number */
     uint64_t cursor, epoch;   /* next bucket of this epoch, and epochs begun */
+    bool alone;               /* the first lane visits all rows */
     bool repeats;             /* a turn that is not the first one over its block */
     double fresh;             /* buckets visited in this round without those turns */
     uint64_t left;            /* buckets to visit in this round */
@@ -86,7 +87,8 @@ static inline uint64_t pl_sdca_places(const pl_sdca *this, const pl_sdca_worker 
 
 /* The first bucket of lane `l` in the worker's current piece. */
 static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {
-    return worker->base + worker->cursor + worker->piece * l / lanes;
+    uint64_t before = worker->alone ? (l > 0 ? worker->piece : 0) : worker->piece * l / lanes;
+    return worker->base + worker->cursor + before;
 }
 
 /* The steps of one lane. */

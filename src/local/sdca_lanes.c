@@ -84,8 +84,8 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
     pl_sdca_worker *worker = &this->workers[k];
     double spread = 0, sum_spread = 0;
     worker->lane_gamma = 1.0;
-    if (!worker->piece || this->delayed)
-        return; /* it did not take part, or sigma is safe for all its steps together */
+    if (!worker->piece || this->delayed || worker->alone)
+        return; /* it did not take part, sigma is safe for all its steps together, or one lane made them */
     for (unsigned l = 0; l < lanes; l++) {
         spread += this->lanes[k * lanes + l].spread;
         sum_spread += this->lanes[k * lanes + l].sum_spread;

@@ -41,6 +41,13 @@ static parley_status open_turns(pl_sdca *this, const parley_settings *settings, 
     return status;
 }
 
+/* Whether most of the worker's rows soon rest, at a kink of the loss, and leave too little work for several lanes. */
+static bool shares_few_rows(const pl_sdca *this, unsigned k) {
+    const pl_team *team = this->team;
+    return team->lanes > 1 && !this->delayed && this->rest && !this->glm->loss->smooth &&
+           team->nonzeros[k] < (uint64_t)team->lanes * PL_RESTING_NONZEROS;
+}
+
 static parley_status open_buckets(pl_sdca *this, const parley_settings *settings, parley_error *error) {
     const pl_team *team = this->team;
     uint64_t rows = pl_bucket_rows(this->glm->data), total = 0;
@@ -62,7 +69,8 @@ static parley_status open_buckets(pl_sdca *this, const parley_settings *settings
         worker->active = worker->count;
         worker->activity = (pl_sdca_activity){.bound = INFINITY, .reference = INFINITY, .patience = PL_SDCA_PATIENCE};
         worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
-        worker->lane_sigma = this->delayed ? 1 : team->lanes;
+        worker->alone = shares_few_rows(this, k);
+        worker->lane_sigma = this->delayed || worker->alone ? 1 : team->lanes;
     }
     return status;
 }

@@ -32,6 +32,10 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
         PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->cursor, 0, worker->count), PL_VALUE(worker->epoch),
                         PL_WITHIN(worker->syncs, 1, PL_SDCA_SYNCS),
                         PL_WITHIN(worker->lane_sigma, 1, this->team->lanes));
+        if (pl_state_has(state, "alone"))
+            PL_STATE_VALUES(state, "alone", PL_VALUE(worker->alone));
+        else
+            worker->alone = false; /* the run began with a version in which lanes always shared their rows */
         pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
         if (worker->turns && state->restoring && worker->epoch > 0) {
             pl_turns_restore(worker->turns, state, this->team, k, worker->epoch - 1, worker->cursor, &worker->base,

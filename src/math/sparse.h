@@ -168,12 +168,14 @@ static inline uint64_t pl_rising_first(const uint64_t *rising, uint64_t count, u
 
 static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
 
-/* Prefetches the first half kilobyte of the row that begins at entry `begin`. The hardware prefetches longer rows. */
-static inline void pl_sparse_prefetch(const uint32_t *index, const float *value, uint64_t begin) {
-    for (uint64_t e = 0; e < 128; e += 16) {
-        __builtin_prefetch(index + begin + e);
+/* Prefetches the first half kilobyte of the row of the entries from `begin` to `end`. The hardware prefetches the rest.
+ */
+static inline void pl_sparse_prefetch(const uint32_t *index, const float *value, uint64_t begin, uint64_t end) {
+    uint64_t most = end < begin + 128 ? end : begin + 128;
+    for (uint64_t e = begin; e < most; e += 16) {
+        __builtin_prefetch(index + e);
         if (value)
-            __builtin_prefetch(value + begin + e);
+            __builtin_prefetch(value + e);
     }
 }
 

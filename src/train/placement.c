@@ -7,11 +7,10 @@
 #include "shard/fingerprint.h"
 #include "train/run.h"
 
-#define LANE_ENTRIES 8           /* least non-zeros of a lane per entry of v, which it must synchronise */
-#define RESTING_NONZEROS 1000000 /* least non-zeros of a lane of which most rows soon rest */
-#define BLOCK_MEGABYTES 64.0     /* of a block of rows, if the memory allows it */
-#define BLOCK_SHARE 0.1          /* of the memory */
-#define LANE_ROWS 6              /* least non-zeros per row of v, if v is a table of several classes */
+#define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
+#define BLOCK_MEGABYTES 64.0 /* of a block of rows, if the memory allows it */
+#define BLOCK_SHARE 0.1      /* of the memory */
+#define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
 
 /* Whether dual ascent soon visits few rows: those at a kink. Lanes that share few rows hinder each other. */
 static bool rests(const pl_run *run) {
@@ -28,7 +27,7 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
         return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
     }
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
-    uint64_t nonzeros = rests(run) ? RESTING_NONZEROS : PL_LANE_NONZEROS,
+    uint64_t nonzeros = rests(run) ? PL_RESTING_NONZEROS : PL_LANE_NONZEROS,
              each = nonzeros > entries ? nonzeros : entries;
     uint64_t most = pl_all_nonzeros(run->rows.data) / workers / each;
     lanes = lanes < most ? lanes : most;

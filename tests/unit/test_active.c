@@ -25,6 +25,17 @@ static void most_epochs_visit_few_rows(void **state) {
     parley_data_free(data);
 }
 
+/* Lanes would hinder each other on the few rows that stay active. */
+static void one_lane_works_alone_on_few_rows(void **state) {
+    (void)state;
+    parley_data *data = random_data(plan);
+    parley_summary one = run(data, "preset=cocoa+ loss=hinge lambda=1e-3 gap=1e-3 rounds=20000 intercept=none");
+    parley_summary two = run(data, "preset=cocoa+ loss=hinge lambda=1e-3 gap=1e-3 rounds=20000 intercept=none lanes=2");
+    assert_int_equal(one.rounds, two.rounds);
+    assert_close(one.objective, two.objective, 1e-9);
+    parley_data_free(data);
+}
+
 /* Newton's method has no active set. */
 static void the_optimum_is_that_of_other_methods(void **state) {
     (void)state;
@@ -60,6 +71,7 @@ static void the_optimum_is_that_of_other_methods(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(most_epochs_visit_few_rows),
+        cmocka_unit_test(one_lane_works_alone_on_few_rows),
         cmocka_unit_test(the_optimum_is_that_of_other_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
