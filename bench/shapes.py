@@ -31,6 +31,7 @@ from shape_peers import Failed, ours, peers_of
 
 RESULTS = Path(__file__).with_name("SHAPES.md")
 PRESETS = ("newton", "cocoa+", "cocoa-newton", "cocoa-lbfgs", "lbfgs")
+LARGE_REPEATS = 2  # of large problems, whose times vary less
 TIGHT = 1e-8  # gap at which Parley determines the optimum
 AS_EXACT = "Parley as exact"  # auto with the loosest gap that reaches the target, as the peers have
 HEAD = ["problem", "shape", "as exact, ms", "certified, ms", "method", "best peer", "its ms", "ratio", "ratio certified",
@@ -262,7 +263,7 @@ class Race:
             for name, pair in self.contestants.items()
             if first.get(name)
         }
-        for name, outcomes in self.bench.repeat(calls).items():
+        for name, outcomes in self.bench.repeat(calls, most=LARGE_REPEATS if self.shape.large else None).items():
             times[name] += [outcome.solve for outcome in outcomes]
         for contestant, _ in self.contestants.values():
             contestant.close()
