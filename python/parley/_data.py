@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +14,15 @@ from ._library import call, ffi, lib, make, named, settings
 from ._tables import as_file
 
 _TYPES = {
-    "float32": lib.PARLEY_FLOAT32,
-    "float64": lib.PARLEY_FLOAT64,
-    "int32": lib.PARLEY_INT32,
-    "int64": lib.PARLEY_INT64,
+    np.dtype(np.float32): lib.PARLEY_FLOAT32,
+    np.dtype(np.float64): lib.PARLEY_FLOAT64,
+    np.dtype(np.int32): lib.PARLEY_INT32,
+    np.dtype(np.int64): lib.PARLEY_INT64,
 }
 
 
 def _typed(array: np.ndarray, otherwise: str) -> np.ndarray:
-    return array if array.dtype.name in _TYPES and array.dtype.isnative else array.astype(otherwise)
+    return array if array.dtype in _TYPES else array.astype(otherwise)
 
 
 def _pointer(array: np.ndarray | None) -> Any:
@@ -38,9 +39,14 @@ class Data:
     def __init__(self, handle: Any, keep: tuple = ()):
         self.handle = handle
         self._keep = keep
+
+    @cached_property
+    def _shape(self) -> tuple[int, int, int]:
         shape = ffi.new("uint64_t[3]")
-        lib.parley_data_shape(handle, shape, shape + 1, shape + 2)
-        self.rows, self.columns, self.nonzeros = shape
+        lib.parley_data_shape(self.handle, shape, shape + 1, shape + 2)
+        return tuple(shape)
+
+    rows, columns, nonzeros = (property(lambda self, at=at: self._shape[at]) for at in range(3))
 
     def column_names(self) -> list[str] | None:
         return named("parley_data_column_name", self.handle, self.columns)
@@ -55,7 +61,7 @@ def _table(X: Any) -> tuple[np.ndarray, list]:
     X = _typed(np.asarray(X), "float64")
     if any(stride % X.itemsize for stride in X.strides):
         X = np.ascontiguousarray(X)
-    return X, [_pointer(X), _TYPES[X.dtype.name], *(stride // X.itemsize for stride in X.strides)]
+    return X, [_pointer(X), _TYPES[X.dtype], *(stride // X.itemsize for stride in X.strides)]
 
 
 def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int = 0) -> np.ndarray:
@@ -83,7 +89,7 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
         X = X.tocsr()
         start, index, value = _typed(X.indptr, "int64"), _typed(X.indices, "int64"), _typed(X.data, "float32")
         keep = tuple(np.ascontiguousarray(array) for array in (start, index, value))
-        typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype.name])]
+        typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype])]
         handle = make("data", "parley_data_from_csr", *X.shape, *typed, *labels, threads)
     else:
         X, cells = _table(X)

@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from . import _run
-from ._compat import Tagged, check_labels, class_weights, validate
+from ._compat import Tagged, check_labels, class_weights, distinct, validate
 from ._data import Frame, framed, from_arrays
 from ._report import Reported
 
@@ -69,10 +69,9 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
 
 
 def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in increasing order, and the class number of each row. Computing the numbers with np.unique
-    would sort all rows."""
-    classes = np.unique(y)
-    return classes, np.searchsorted(classes, y)
+    """The distinct labels in increasing order, and the class number of each row."""
+    classes = distinct(y)
+    return classes, (y == classes[1]).astype(np.intp) if len(classes) == 2 else np.searchsorted(classes, y)
 
 
 def several(codes: np.ndarray, weight: np.ndarray | None) -> None:
