@@ -67,15 +67,17 @@ def distinct(y: np.ndarray) -> np.ndarray:
     return np.array([least, most][: 1 + (least < most)], y.dtype)
 
 
-def check_labels(y: Any) -> None:
-    """Raises ValueError for labels that are no classes, as scikit-learn does, whose check takes longer than a fit of a
-    small table. It is left out for whole numbers, unless there are so many classes that it may warn."""
+def check_labels(y: Any) -> np.ndarray | None:
+    """Raises ValueError for labels that are no classes, as scikit-learn does. Its check takes longer than a fit of a
+    small table, and is left out for whole numbers, unless there are so many classes that it may warn. Then the distinct
+    labels are returned."""
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf":
         classes = distinct(y)
         few = len(classes) <= 2 or 2 * len(classes) < y.size
         if len(classes) and few and (y.dtype.kind != "f" or all(map(float.is_integer, classes.tolist()))):
-            return
+            return classes
     check_classification_targets(y)
+    return None
 
 
 def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:

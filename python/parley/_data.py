@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,14 +38,9 @@ class Data:
     def __init__(self, handle: Any, keep: tuple = ()):
         self.handle = handle
         self._keep = keep
-
-    @cached_property
-    def _shape(self) -> tuple[int, int, int]:
         shape = ffi.new("uint64_t[3]")
-        lib.parley_data_shape(self.handle, shape, shape + 1, shape + 2)
-        return tuple(shape)
-
-    rows, columns, nonzeros = (property(lambda self, at=at: self._shape[at]) for at in range(3))
+        lib.parley_data_shape(handle, shape, shape + 1, shape + 2)
+        self.rows, self.columns, self.nonzeros = shape
 
     def column_names(self) -> list[str] | None:
         return named("parley_data_column_name", self.handle, self.columns)
