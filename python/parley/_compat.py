@@ -24,6 +24,7 @@ except ImportError:
 _FINITE = "ensure_all_finite" if RELEASE >= parse_version("1.6") else "force_all_finite"
 
 
+_FEW = 1000  # values that are gathered faster in a set than in arrays
 _PLAIN = (np.ndarray, sp.csr_matrix, sp.csr_array)
 
 
@@ -54,14 +55,29 @@ def validate(estimator: Any, X: Any, y: Any = "no_validation", *, finite: bool =
     return X, y
 
 
-def check_labels(y: Any) -> None:
-    """Raises ValueError for labels that are no classes, as scikit-learn does, whose check of two whole numbers takes
-    longer than a fit of a small table."""
-    if type(y) is np.ndarray and y.ndim == 1 and y.size > 0 and y.dtype.kind in "biuf":
-        least, most = y.min(), y.max()
-        if float(least).is_integer() and float(most).is_integer() and bool(((y == least) | (y == most)).all()):
-            return
+def distinct(y: np.ndarray) -> np.ndarray:
+    """The distinct values of y in increasing order. np.unique sorts all of them, and has a high fixed cost."""
+    if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "biuf":
+        return np.unique(y)
+    if y.size <= _FEW:
+        return np.array(sorted(set(y.tolist())), y.dtype)
+    least, most = y.min(), y.max()
+    if not ((y == least) | (y == most)).all():
+        return np.unique(y)
+    return np.array([least, most][: 1 + (least < most)], y.dtype)
+
+
+def check_labels(y: Any) -> np.ndarray | None:
+    """Raises ValueError for labels that are no classes, as scikit-learn does. Its check takes longer than a fit of a
+    small table, and is left out for whole numbers, unless there are so many classes that it may warn. Then the distinct
+    labels are returned."""
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf":
+        classes = distinct(y)
+        few = len(classes) <= 2 or 2 * len(classes) < y.size
+        if len(classes) and few and (y.dtype.kind != "f" or all(map(float.is_integer, classes.tolist()))):
+            return classes
     check_classification_targets(y)
+    return None
 
 
 def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:

@@ -13,15 +13,15 @@ from ._library import call, ffi, lib, make, named, settings
 from ._tables import as_file
 
 _TYPES = {
-    "float32": lib.PARLEY_FLOAT32,
-    "float64": lib.PARLEY_FLOAT64,
-    "int32": lib.PARLEY_INT32,
-    "int64": lib.PARLEY_INT64,
+    np.dtype(np.float32): lib.PARLEY_FLOAT32,
+    np.dtype(np.float64): lib.PARLEY_FLOAT64,
+    np.dtype(np.int32): lib.PARLEY_INT32,
+    np.dtype(np.int64): lib.PARLEY_INT64,
 }
 
 
 def _typed(array: np.ndarray, otherwise: str) -> np.ndarray:
-    return array if array.dtype.name in _TYPES and array.dtype.isnative else array.astype(otherwise)
+    return array if array.dtype in _TYPES else array.astype(otherwise)
 
 
 def _pointer(array: np.ndarray | None) -> Any:
@@ -55,7 +55,7 @@ def _table(X: Any) -> tuple[np.ndarray, list]:
     X = _typed(np.asarray(X), "float64")
     if any(stride % X.itemsize for stride in X.strides):
         X = np.ascontiguousarray(X)
-    return X, [_pointer(X), _TYPES[X.dtype.name], *(stride // X.itemsize for stride in X.strides)]
+    return X, [_pointer(X), _TYPES[X.dtype], *(stride // X.itemsize for stride in X.strides)]
 
 
 def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int = 0) -> np.ndarray:
@@ -83,7 +83,7 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
         X = X.tocsr()
         start, index, value = _typed(X.indptr, "int64"), _typed(X.indices, "int64"), _typed(X.data, "float32")
         keep = tuple(np.ascontiguousarray(array) for array in (start, index, value))
-        typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype.name])]
+        typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype])]
         handle = make("data", "parley_data_from_csr", *X.shape, *typed, *labels, threads)
     else:
         X, cells = _table(X)

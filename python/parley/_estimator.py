@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from . import _run
-from ._compat import Tagged, check_labels, class_weights, validate
+from ._compat import Tagged, check_labels, class_weights, distinct, validate
 from ._data import Frame, framed, from_arrays
 from ._report import Reported
 
@@ -68,11 +68,10 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
     return weight
 
 
-def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in increasing order, and the class number of each row. Computing the numbers with np.unique
-    would sort all rows."""
-    classes = np.unique(y)
-    return classes, np.searchsorted(classes, y)
+def numbered(y: np.ndarray, classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in increasing order, and the class number of each row. `classes`: they are known."""
+    classes = distinct(y) if classes is None else classes
+    return classes, (y == classes[1]).astype(np.intp) if len(classes) == 2 else np.searchsorted(classes, y)
 
 
 def several(codes: np.ndarray, weight: np.ndarray | None) -> None:
@@ -306,8 +305,7 @@ class Classifier(ClassifierMixin, Linear):
         """
         self._refuse()
         X, y = self._checked(X, y)
-        check_labels(y)
-        self.classes_, codes = numbered(y)
+        self.classes_, codes = numbered(y, check_labels(y))
         weight = checked_weight(sample_weight, X.shape[0])
         several(codes, weight)
         fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))

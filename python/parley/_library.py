@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ _EXCEPTIONS = {
 }
 
 
+_OK = lib.PARLEY_OK
 _FILE_EXCEPTIONS = {errno.ENOENT: FileNotFoundError, errno.EACCES: PermissionError}
 
 
@@ -48,6 +50,11 @@ def _exception(status: int, sentence: str) -> BaseException:
     return _EXCEPTIONS.get(status, ValueError)(sentence)
 
 
+def _raise(status: int, error: Any) -> None:
+    if status != _OK:
+        raise _exception(status, ffi.string(error.sentence).decode(errors="replace"))
+
+
 def call(function: str, *arguments: Any) -> None:
     """Calls a function whose last parameter is the error. A status other than PARLEY_OK raises an exception."""
     error = ffi.new("parley_error *")
@@ -56,8 +63,7 @@ def call(function: str, *arguments: Any) -> None:
         status = getattr(lib, function)(*arguments, error)
     finally:
         lib.parley_catch_interrupts(0)
-    if status != lib.PARLEY_OK:
-        raise _exception(status, ffi.string(error.sentence).decode(errors="replace"))
+    _raise(status, error)
 
 
 def make(kind: str, function: str, *arguments: Any, after: tuple = (), free: str = "") -> Any:
@@ -73,7 +79,7 @@ def text(value: Any) -> str:
         return value
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return "true" if value else "false"
-    if isinstance(value, Iterable):
+    if type(value) not in (int, float) and isinstance(value, Iterable):
         return ",".join(text(one) for one in value)
     if isinstance(value, int) or float(value).is_integer() and abs(value) < 2**53:
         return str(int(value))
@@ -82,10 +88,10 @@ def text(value: Any) -> str:
 
 def settings(values: Mapping[str, Any]) -> Any:
     """Makes settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python."""
-    handle = make("settings", "parley_settings_new")
+    handle, error = make("settings", "parley_settings_new"), ffi.new("parley_error *")
     for name, value in values.items():
         if value is not None:
-            call("parley_settings_set", handle, name.rstrip("_").encode(), text(value).encode())
+            _raise(lib.parley_settings_set(handle, name.rstrip("_").encode(), text(value).encode(), error), error)
     return handle
 
 
@@ -104,12 +110,18 @@ def named(function: str, handle: Any, count: int) -> list[str] | None:
     return names
 
 
+@cache
+def _fields(pointer: Any) -> list[tuple[str, bool]]:
+    """The names of the fields of a struct, and whether they are text."""
+    return [(name, field.type.kind == "pointer") for name, field in pointer.item.fields]
+
+
 def structure(value: Any) -> dict[str, Any]:
     """Converts the C struct at a pointer to a dict, with strings as text."""
     fields = {}
-    for name, field in ffi.typeof(value[0]).fields:
+    for name, is_text in _fields(ffi.typeof(value)):
         one = getattr(value, name)
-        fields[name] = string(one) if field.type.kind == "pointer" else one
+        fields[name] = string(one) if is_text else one
     return fields
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from parley import LogisticRegression, Ridge
+from parley._estimator import numbered
 from sklearn.linear_model import LogisticRegression as Theirs
 
 RNG = np.random.default_rng(3)
@@ -36,6 +37,18 @@ def test_labels_that_are_no_classes_are_refused():
         LogisticRegression().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="Unknown label type"):
         Theirs().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 30, 1000, 1001])
+@pytest.mark.parametrize("classes", [1, 2, 3, 20, 900])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ">f8", np.int8, np.uint64, bool, str, object])
+def test_labels_are_numbered_as_numpy_does(rows, classes, dtype):
+    labels = RNG.integers(0, classes, rows).astype(np.uint8).astype(dtype)
+    found, codes = numbered(labels)
+    expected, inverse = np.unique(labels, return_inverse=True)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(codes, inverse)
 
 
 def test_lengths_are_compared():

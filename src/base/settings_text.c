@@ -40,6 +40,17 @@ void pl_setting_flag(const pl_setting *row, char *flag, size_t size) {
         *c = *c == '_' ? '-' : *c;
 }
 
+/* A flag for a message. */
+typedef struct flag {
+    char text[48];
+} flag;
+
+static flag flag_of(const pl_setting *row) {
+    flag flag;
+    pl_setting_flag(row, flag.text, sizeof flag.text);
+    return flag;
+}
+
 void pl_number_text(double value, char *text, size_t size) {
     /* %g drops zeros at the end, so that of a normal number 15 digits are as short as fewer */
     for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
@@ -66,7 +77,7 @@ static parley_status unknown(unsigned command, const char *name, parley_error *e
                    near ? near : "");
 }
 
-static parley_status set_choice(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+static parley_status set_choice(parley_settings *settings, const pl_setting *row, const char *value,
                                 parley_error *error) {
     const char *choice = row->choices;
     for (uint64_t i = 0;; i++) {
@@ -76,12 +87,12 @@ static parley_status set_choice(parley_settings *settings, const pl_setting *row
             return PARLEY_OK;
         }
         if (!choice[length])
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be one of %s", flag, value, row->choices);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be one of %s", flag_of(row).text, value, row->choices);
         choice += length + 1;
     }
 }
 
-static parley_status set_number(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+static parley_status set_number(parley_settings *settings, const pl_setting *row, const char *value,
                                 parley_error *error) {
     char *end;
     if (row->may_be_auto && strcmp(value, "auto") == 0) {
@@ -93,12 +104,12 @@ static parley_status set_number(parley_settings *settings, const pl_setting *row
     }
     double number = strtod(value, &end);
     if (end == value || *end || number != number || strpbrk(value, "xXpP \t"))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a number", flag, value);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a number", flag_of(row).text, value);
     if (row->kind == PL_WHOLE && number != floor(number))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a whole number", flag, value);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a whole number", flag_of(row).text, value);
     if (number < row->min || number > row->max)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be between %.10g and %.10g", flag, value, row->min,
-                       row->max);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be between %.10g and %.10g", flag_of(row).text, value,
+                       row->min, row->max);
     if (row->kind == PL_REAL)
         *(double *)field(settings, row) = number;
     else
@@ -108,21 +119,19 @@ static parley_status set_number(parley_settings *settings, const pl_setting *row
 
 static parley_status set_value(parley_settings *settings, const pl_setting *row, const char *value,
                                parley_error *error) {
-    char flag[48];
-    pl_setting_flag(row, flag, sizeof flag);
     switch (row->kind) {
     case PL_FLAG:
         if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s takes no value", flag);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s takes no value", flag_of(row).text);
         *(bool *)field(settings, row) = *value == 't';
         return PARLEY_OK;
-    case PL_CHOICE: return set_choice(settings, row, value, flag, error);
+    case PL_CHOICE: return set_choice(settings, row, value, error);
     case PL_WORD:
         if (strlen(value) >= PL_TEXT)
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag_of(row).text);
         memcpy(field(settings, row), value, strlen(value) + 1);
         return PARLEY_OK;
-    default: return set_number(settings, row, value, flag, error);
+    default: return set_number(settings, row, value, error);
     }
 }
 
@@ -201,10 +210,11 @@ void pl_setting_text(const parley_settings *settings, const pl_setting *row, cha
 }
 
 parley_status parley_settings_new(parley_settings **out, parley_error *error) {
-    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
-    if (status == PARLEY_OK)
-        pl_settings_defaults(*out);
-    return status;
+    *out = pl_realloc(NULL, 1, sizeof **out); /* not cleared */
+    if (!*out)
+        return pl_fail_memory(error, "settings", sizeof **out);
+    pl_settings_defaults(*out);
+    return PARLEY_OK;
 }
 
 parley_status parley_settings_set(parley_settings *settings, const char *name, const char *value, parley_error *error) {

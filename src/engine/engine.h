@@ -103,8 +103,9 @@ struct pl_engine {
     /* If the clock is virtual and work takes no time on it: what visiting a non-zero and passing over an entry of v
      * cost, in seconds, to be counted by `compute`; otherwise 0. */
     double nonzero_seconds, entry_seconds;
-    double adding; /* processor seconds of adding tables; the reader resets it */
-    pl_span room;  /* scratch of the collectives */
+    bool counts_cpu; /* somebody reads processor times, each of which is a system call */
+    double adding;   /* processor seconds of adding tables; the reader resets it */
+    pl_span room;    /* scratch of the collectives */
 };
 
 extern const pl_engine_type pl_engine_threads, pl_engine_mpi, pl_engine_sim;
@@ -144,7 +145,7 @@ static inline unsigned pl_engine_hosts(const pl_engine *engine) { return engine-
 
 /* The clock may be virtual. All measurements of a run use these. */
 static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }
-static inline double pl_engine_cpu(pl_engine *engine) { return engine->type->cpu(engine); }
+static inline double pl_engine_cpu(pl_engine *engine) { return engine->counts_cpu ? engine->type->cpu(engine) : 0.0; }
 static inline void pl_engine_spend(pl_engine *engine, double seconds) { engine->type->spend(engine, seconds); }
 static inline void pl_engine_compute(pl_engine *engine, double seconds) {
     if (seconds > 0)

@@ -135,9 +135,9 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
 static parley_status check_parameters(const parley_settings *settings, parley_error *error) {
     const pl_loss *loss = pl_loss_find(settings->loss);
     for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_loss *reader = pl_loss_of(pl_settings[i].name);
+        const pl_loss *reader = settings->given[i] ? pl_loss_of(pl_settings[i].name) : NULL;
         char flag[48];
-        if (!reader || !settings->given[i] || (loss && pl_loss_reads(loss, pl_settings[i].name)))
+        if (!reader || (loss && pl_loss_reads(loss, pl_settings[i].name)))
             continue;
         pl_setting_flag(&pl_settings[i], flag, sizeof flag);
         return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; it is a parameter of --loss %s", flag,

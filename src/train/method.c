@@ -29,8 +29,8 @@ static parley_status unknown(const pl_problem_type *type, const char *kind, cons
 
 static bool is_known(const char *kind, const char *name) {
     pl_entry entries[PL_ENTRIES];
-    unsigned count = pl_list(kind, entries);
     bool known = strcmp(name, "auto") == 0;
+    unsigned count = known ? 0 : pl_list(kind, entries);
     for (unsigned i = 0; i < count && !known; i++)
         known = strcmp(entries[i].name, name) == 0;
     return known;

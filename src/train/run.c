@@ -142,10 +142,11 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
         const pl_setting *row = &pl_settings[i];
-        bool applies = !run->type->applies || run->type->applies(run->problem, row->name);
+        if (!row->in_model || !(row->commands & commands_of(run)) ||
+            (run->type->applies && !run->type->applies(run->problem, row->name)))
+            continue;
         pl_setting_text(run->recorded, row, text, sizeof text);
-        if (row->in_model && (row->commands & commands_of(run)) && applies)
-            status = pl_model_set_meta(model, row->name, text, error);
+        status = pl_model_set_meta(model, row->name, text, error);
     }
     if (status == PARLEY_OK) /* `gap` is the certificate, so the target has another name */
         status = put(model, run->type->by_change ? "tolerance" : "target_gap", run->target, error);

@@ -36,6 +36,7 @@ parley_status pl_traces_open(pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     run->spans.rank.pinned = run->engine->pinned;
+    run->engine->counts_cpu = run->told.wanted;
     run->sums_room = pl_alloc(sums, sizeof *run->sums_room);
     run->told.worker = pl_alloc(workers, sizeof *run->told.worker);
     run->told.rank = pl_alloc(ranks, sizeof *run->told.rank);

@@ -119,6 +119,8 @@ static void lost_memory_starts_no_blocking_task(void **state) {
 
 /* Rank 1 computes while rank 0 waits for it. */
 static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
+    assert_true(pl_engine_cpu(engine) == 0.0); /* nobody reads it yet */
+    engine->counts_cpu = true;
     double *used = context, began = pl_engine_cpu(engine);
     while (engine->rank == 1 && pl_engine_cpu(engine) < began + BUSY)
         ;
@@ -149,6 +151,7 @@ static void spin(void *context, unsigned task) {
 }
 
 static parley_status spin_body(pl_engine *engine, void *context, parley_error *error) {
+    engine->counts_cpu = true;
     double *used = context, began = pl_engine_cpu(engine);
     atomic_uint begun = 0;
     (void)error;
