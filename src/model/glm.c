@@ -276,21 +276,26 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(glm->loss, t, y), sums);
 }
 
-static void conjugate_row(const void *context, uint64_t i, double *sums) {
+/* Adds q loss*(-t), where t is given, or minus the slope, and scaled. */
+static void conjugate_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
-    double y = pl_target(rows->glm, i), t, slope, curvature;
-    if (rows->t)
-        t = rows->t[i];
-    else {
-        double z = rows->z[i] + rows->b;
-        if (rows->soft.mu > 0)
-            pl_soften(loss, &rows->soft, i, 1, &z, &y, &slope, &curvature);
-        else
-            loss->expand(loss, z, y, &slope, &curvature);
-        t = -slope;
+    uint64_t count = end - begin;
+    double z[PL_STRETCH], y[PL_STRETCH], t[PL_STRETCH], value[PL_STRETCH], curvature[PL_STRETCH];
+    for (uint64_t k = 0; k < count; k++) {
+        y[k] = pl_target(rows->glm, begin + k);
+        z[k] = rows->z[begin + k] + rows->b;
+        t[k] = rows->t ? -rows->t[begin + k] : 0.0;
     }
-    sums[0] += pl_share(rows->glm, i) * loss->conjugate(loss, rows->scale[t > 0] * t, y);
+    if (!rows->t && rows->soft.mu > 0)
+        pl_soften(loss, &rows->soft, begin, count, z, y, t, curvature);
+    else if (!rows->t)
+        pl_expand_rows(loss, z, y, count, NULL, t, curvature);
+    for (uint64_t k = 0; k < count; k++)
+        t[k] *= -rows->scale[t[k] < 0];
+    pl_loss_conjugates(loss, t, y, count, value);
+    for (uint64_t k = 0; k < count; k++)
+        sums[0] += pl_share(rows->glm, begin + k) * value[k];
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
@@ -310,7 +315,8 @@ parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const do
                                 const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
     rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
-    return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
+    pl_sum_stretches(team, conjugate_stretch, &rows, 1, team->worker_sums);
+    return pl_team_sum(team, team->worker_sums, 1, &at->conjugate, error);
 }
 
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
