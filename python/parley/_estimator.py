@@ -70,7 +70,12 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
 
 def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in increasing order, and the class number of each row. Computing the numbers with np.unique
-    would sort all rows."""
+    would sort all rows. Two numbers need no sorting at all."""
+    if y.dtype.kind in "biuf" and y.size:
+        ends = np.array([y.min(), y.max()], y.dtype)
+        upper = y == ends[1]
+        if ends[0] != ends[1] and (upper | (y == ends[0])).all():
+            return ends, upper.astype(np.intp)
     classes = np.unique(y)
     return classes, np.searchsorted(classes, y)
 
