@@ -67,3 +67,17 @@ def test_names_of_an_earlier_fit_go():
 def test_many_classes_are_warned_of():
     with pytest.warns(UserWarning, match="greater than 50%"):
         LogisticRegression(max_iter=3).fit(X, np.arange(60) // 1.5 // 1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[1.0, -1.0, 1.0], [2, 2], [True, False, True], [3, 1, 2, 1], [7.5, 7.5, 1.0], ["b", "a"]],
+    ids=str,
+)
+def test_classes_are_numbered_in_order(labels):
+    y = np.array(labels)
+    classes, codes = numbered(y)
+    wanted = np.unique(y)
+    assert classes.dtype == wanted.dtype
+    assert classes.tolist() == wanted.tolist()
+    assert codes.tolist() == np.searchsorted(wanted, y).tolist()

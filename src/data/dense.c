@@ -1,6 +1,7 @@
-/* dense.c: converts a table in the caller's memory, by rows or by columns, to sparse rows. A first pass over blocks of
- * rows counts the entries that are not 0, a second writes them. Both load the table in float32 tiles stored by rows, so
- * that memory is read in its own order and only one loop handles types and strides. */
+/* dense.c: converts a table in the caller's memory, by rows or by columns, to sparse rows. If a sample has no zeros, a
+ * pass over blocks of rows writes all cells, unless it meets a zero. Otherwise a first pass counts the entries that are
+ * not 0, and a second writes them. All load the table in float32 tiles stored by rows, so that memory is read in its
+ * own order and only one loop handles types and strides. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define TILE 1024      /* cells */
 #define TURNED_ROWS 64 /* rows of a tile if the table is stored by columns; else a tile has one row */
 #define BLOCK_ROWS 256 /* at most */
+#define SAMPLE 64      /* cells that must not be 0 */
 
 typedef struct dense {
     uint64_t rows, columns, block; /* block: rows in a block */
@@ -21,8 +23,8 @@ typedef struct dense {
     int64_t row_stride, column_stride;
     uint64_t *start; /* while counting, start[i + 1] is the number of entries of row i */
     uint32_t *index;
-    float *value; /* NULL: the caller's values are used */
-    atomic_bool wrong;
+    float *value;            /* NULL: the caller's values are used */
+    atomic_bool wrong, gaps; /* there are cells that are not finite, or 0 */
 } dense;
 
 /* Some rows and columns of the table. Row i begins at cells + i x columns. */
@@ -125,6 +127,33 @@ static void put_tile(const dense *dense, const tile *tile, uint64_t *at) {
     }
 }
 
+/* Writes a tile without zeros. Returns false if it has one. */
+static bool put_full_tile(dense *dense, const tile *tile) {
+    uint64_t cells = tile->rows * tile->columns;
+    if (!pl_scan_finite(tile->cells, cells))
+        dense->wrong = true;
+    if (count_line(tile->cells, cells) < cells)
+        return false;
+    for (uint64_t i = 0; i < tile->rows; i++) {
+        uint64_t at = (tile->row + i) * dense->columns + tile->column;
+        put_full_line(dense, tile->cells + i * tile->columns, tile->columns, tile->column, &at);
+    }
+    return true;
+}
+
+static void full_task(void *context, unsigned task) {
+    dense *dense = context;
+    uint64_t begin = task * dense->block;
+    uint64_t end = begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
+    tile tile = {.rows = 0};
+    for (uint64_t row = begin; row < end && !dense->gaps; row += tile.rows)
+        for (uint64_t column = 0; column < dense->columns; column += tile.columns) {
+            load(dense, row, end, column, &tile);
+            if (!put_full_tile(dense, &tile))
+                dense->gaps = true;
+        }
+}
+
 /* Goes through the tiles of a block. If `fill` is false, only counts. */
 static void walk(dense *dense, unsigned task, bool fill) {
     uint64_t begin = task * dense->block, at[BLOCK_ROWS];
@@ -155,31 +184,70 @@ static parley_status explain(const dense *dense, parley_error *error) {
     return pl_fail(error, PARLEY_BAD_INPUT, "data: the table changed while it was read");
 }
 
-static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
-    uint64_t rows = dense->rows, columns = dense->columns;
-    unsigned blocks = columns > 0 ? (unsigned)((rows + dense->block - 1) / dense->block) : 0;
-    parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_START], rows + 1, sizeof *dense->start, error);
-    if (status != PARLEY_OK)
-        return status;
-    data->x.start = dense->start = data->spans[PL_SPAN_START].data;
-    pl_pool_run(pool, count_task, dense, blocks);
-    if (dense->wrong)
-        return explain(dense, error);
-    for (uint64_t i = 0; i < rows; i++)
-        dense->start[i + 1] += dense->start[i];
-    uint64_t entries = data->x.nonzeros = dense->start[rows];
-    bool as_is = dense->narrow && entries == rows * columns && dense->column_stride == 1 &&
-                 (rows < 2 || dense->row_stride == (int64_t)columns);
-    status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *dense->index, error);
+/* Looks at cells all over the table. */
+static bool seems_full(const dense *dense) {
+    uint64_t cells = dense->rows * dense->columns;
+    for (uint64_t k = 0; k < SAMPLE && cells > 0; k++) {
+        uint64_t at = k * (cells - 1) / (SAMPLE - 1);
+        if (cell(dense, at / dense->columns, at % dense->columns) == 0)
+            return false;
+    }
+    return cells > 0;
+}
+
+static parley_status reserve(dense *dense, parley_data *data, uint64_t entries, parley_error *error) {
+    bool as_is = dense->narrow && entries == dense->rows * dense->columns && dense->column_stride == 1 &&
+                 (dense->rows < 2 || dense->row_stride == (int64_t)dense->columns);
+    parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *dense->index, error);
     if (status == PARLEY_OK && !as_is)
         status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *dense->value, error);
     if (status != PARLEY_OK)
         return status;
+    data->x.nonzeros = entries;
     data->x.index = dense->index = data->spans[PL_SPAN_INDEX].data;
     dense->value = data->spans[PL_SPAN_VALUE].data;
     data->x.value = as_is ? dense->narrow : dense->value;
+    return status;
+}
+
+static parley_status take_full(dense *dense, parley_data *data, pl_pool *pool, unsigned blocks, parley_error *error) {
+    parley_status status = reserve(dense, data, dense->rows * dense->columns, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_pool_run(pool, full_task, dense, blocks);
+    if (dense->wrong)
+        return explain(dense, error);
+    for (uint64_t i = 0; i <= dense->rows && !dense->gaps; i++)
+        dense->start[i] = i * dense->columns;
+    return status;
+}
+
+static parley_status take_sparse(dense *dense, parley_data *data, pl_pool *pool, unsigned blocks, parley_error *error) {
+    pl_pool_run(pool, count_task, dense, blocks);
+    if (dense->wrong)
+        return explain(dense, error);
+    for (uint64_t i = 0; i < dense->rows; i++)
+        dense->start[i + 1] += dense->start[i];
+    uint64_t entries = dense->start[dense->rows];
+    parley_status status = reserve(dense, data, entries, error);
+    if (status != PARLEY_OK)
+        return status;
     pl_pool_run(pool, fill_task, dense, blocks);
+    pl_span_trim(&data->spans[PL_SPAN_INDEX], (entries + 1) * sizeof *dense->index);
+    pl_span_trim(&data->spans[PL_SPAN_VALUE], (entries + 1) * sizeof *dense->value);
     return PARLEY_OK;
+}
+
+static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
+    unsigned blocks = dense->columns > 0 ? (unsigned)((dense->rows + dense->block - 1) / dense->block) : 0;
+    parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_START], dense->rows + 1, sizeof *dense->start, error);
+    if (status != PARLEY_OK)
+        return status;
+    data->x.start = dense->start = data->spans[PL_SPAN_START].data;
+    dense->gaps = !seems_full(dense);
+    if (!dense->gaps)
+        status = take_full(dense, data, pool, blocks, error);
+    return status == PARLEY_OK && dense->gaps ? take_sparse(dense, data, pool, blocks, error) : status;
 }
 
 parley_status parley_data_from_dense(uint64_t rows, uint64_t columns, const void *value, parley_type type,

@@ -53,25 +53,33 @@ static void expand_stretch(const pl_gradient *this, uint64_t begin, uint64_t cou
 
 uint64_t pl_gradient_columns(const pl_gradient *this) { return this->curved || this->diagonal ? this->width : 1; }
 
-static void add_row(pl_gradient *this, unsigned task, uint64_t i, double slope, double curvature) {
+/* Adds the curvature of a row. */
+static void bend_row(pl_gradient *this, unsigned task, uint64_t i, double curvature) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
-    double *sum = pl_gradient_sum(this, task);
-    if (slope != 0) {
-        pl_plain_add(glm, i, slope, sum); /* scaled after all rows are added */
-        if (glm->intercept != PL_NO_INTERCEPT)
-            sum[x->columns] += slope;
-    }
+    double *sum = pl_gradient_sum(this, task) + glm->size;
     if (this->bend)
         this->bend[i] = curvature;
     if (this->diagonal) {
-        pl_plain_add_squares(glm, i, curvature, sum + glm->size);
+        pl_plain_add_squares(glm, i, curvature, sum);
         if (glm->intercept != PL_NO_INTERCEPT)
-            sum[glm->size + x->columns] += curvature;
+            sum[x->columns] += curvature;
     } else if (this->curved && this->width > 1 && curvature > 0)
-        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, &curvature,
-                     sum + glm->size);
+        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, &curvature, sum);
+}
+
+/* Adds rows [begin, end) with these slopes and curvatures, which are of the mean loss. */
+static void add_rows(pl_gradient *this, unsigned task, uint64_t begin, uint64_t end, const double *slope,
+                     const double *curvature) {
+    const pl_glm *glm = this->glm;
+    double *sum = pl_gradient_sum(this, task);
+    pl_plain_adds_of(glm, begin, end, slope, sum); /* scaled after all rows are added */
+    for (uint64_t i = begin; i < end && glm->intercept != PL_NO_INTERCEPT; i++)
+        sum[glm->data->x.columns] += slope[i - begin];
+    if (this->bend || this->diagonal || (this->curved && this->width > 1))
+        for (uint64_t i = begin; i < end; i++)
+            bend_row(this, task, i, curvature[i - begin]);
 }
 
 /* Adds the rows' part of the certificate. Only a free intercept needs the sides of t. */
@@ -104,10 +112,11 @@ static void add_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64
     for (uint64_t i = begin; i < end && this->t; i++)
         rows.slope[i - begin] = -this->t[i];
     add_sides(this, task, begin, end - begin, &rows);
-    for (uint64_t i = begin; i < end; i++) {
-        uint64_t k = i - begin;
-        add_row(this, task, i, rows.q[k] * rows.slope[k], rows.q[k] * rows.curvature[k]);
+    for (uint64_t k = 0; k < end - begin; k++) {
+        rows.slope[k] *= rows.q[k];
+        rows.curvature[k] *= rows.q[k];
     }
+    add_rows(this, task, begin, end, rows.slope, rows.curvature);
 }
 
 const pl_softening *pl_gradient_softening(const pl_gradient *this) { return this->soft.mu > 0 ? &this->soft : NULL; }
@@ -226,7 +235,9 @@ static void sample_row(pl_gradient *this, unsigned task, uint64_t i, double scal
     }
     row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);
     expand_stretch(this, i, 1, true, &row);
-    add_row(this, task, i, q * row.slope[0], q * row.curvature[0]); /* a sample gives no certificate */
+    row.slope[0] *= q;
+    row.curvature[0] *= q;
+    add_rows(this, task, i, i + 1, row.slope, row.curvature); /* a sample gives no certificate */
 }
 
 void pl_gradient_sample_task(void *context, unsigned task) {

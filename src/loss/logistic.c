@@ -110,6 +110,7 @@ const pl_loss pl_loss_logistic = {
     .expand = expand,
     .expand_rows = pl_logistic_rows,
     .conjugate = conjugate,
+    .conjugate_rows = pl_logistic_conjugates,
     .dual_step = dual_step,
     .flow = flow,
     .residual = residual,

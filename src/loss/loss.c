@@ -95,3 +95,11 @@ void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint6
                 value[i] = here;
         }
 }
+
+void pl_loss_conjugates(const pl_loss *loss, const double *t, const double *y, uint64_t count, double *value) {
+    if (loss->conjugate_rows)
+        loss->conjugate_rows(t, y, count, value);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            value[i] = loss->conjugate(loss, t[i], y[i]);
+}

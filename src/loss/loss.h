@@ -49,6 +49,8 @@ struct pl_loss {
     void (*expand_rows)(const double *z, const double *y, uint64_t count, double *value, double *slope,
                         double *curvature);
     double (*conjugate)(const pl_loss *loss, double t, double y); /* loss*(-t); infinite outside its domain */
+    /* See pl_loss_conjugates; NULL: row by row. */
+    void (*conjugate_rows)(const double *t, const double *y, uint64_t count, double *value);
     /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, but never infeasible.
      */
     double (*dual_step)(const pl_loss *loss, double z, double y, double t0, double h);
@@ -101,6 +103,8 @@ double pl_loss_steepest(const pl_loss *loss);       /* the largest absolute slop
 /* Value, slope and curvature of `count` rows; `value` may be NULL. */
 void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint64_t count, double *value, double *slope,
                     double *curvature);
+/* loss*(-t) of `count` rows. */
+void pl_loss_conjugates(const pl_loss *loss, const double *t, const double *y, uint64_t count, double *value);
 
 /* The target of a row with this label; `high` is the upper of two labels. */
 static inline double pl_loss_target(const pl_loss *loss, double label, double high) {

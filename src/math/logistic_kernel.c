@@ -2,7 +2,10 @@
  * artanh(s) with s = e / (2 + e) <= 1/3, a series in s^2 that stays accurate if e is small. */
 #include "math/logistic_kernel.h"
 
+#include <math.h>
+
 #include "math/exponential.h"
+#include "math/logarithm.h"
 
 /* The sum of x^k / (2 k + 3) over k < 16, for x <= 1/9. Summed in pairs of terms like the exponential. */
 PL_INLINE void artanh_series(const pl_wide *at, pl_wide *series) {
@@ -67,4 +70,43 @@ static void rows_any(const double *z, const double *y, uint64_t count, double *v
 void pl_logistic_rows(const double *z, const double *y, uint64_t count, double *value, double *slope,
                       double *curvature) {
     (PL_HAS_AVX2 ? rows_avx2 : rows_any)(z, y, count, value, slope, curvature);
+}
+
+/* p log p + (1 - p) log(1 - p) at p = y t; 0 log 0 is 0. */
+PL_INLINE void conjugate_four(const double *t, const double *y, double *value) {
+    pl_wide p, y4, zero = PL_ALL(0.0), one = PL_ALL(1.0);
+    PL_LOAD(p, t);
+    PL_LOAD(y4, y);
+    p *= y4;
+    pl_wide rest = one - p, own = p, other = rest;
+    pl_logarithm(&own);
+    pl_logarithm(&other);
+    pl_wide sum = p * own + rest * other;
+    pl_wide_bits inside = (p >= zero) & (p <= one);
+    sum = (pl_wide)(((pl_wide_bits)sum & inside) | ((pl_wide_bits)PL_ALL((double)INFINITY) & ~inside));
+    PL_STORE(value, sum);
+}
+
+PL_INLINE void conjugates(const double *t, const double *y, uint64_t count, double *value) {
+    uint64_t whole = count - count % 4, left = (count - whole) * sizeof *t;
+    for (uint64_t i = 0; i < whole; i += 4)
+        conjugate_four(t + i, y + i, value + i);
+    if (left == 0)
+        return;
+    double last[3][4] = {{0}}; /* padded to four rows */
+    memcpy(last[0], t + whole, left);
+    memcpy(last[1], y + whole, left);
+    conjugate_four(last[0], last[1], last[2]);
+    memcpy(value + whole, last[2], left);
+}
+
+PL_AVX2 static void conjugates_avx2(const double *t, const double *y, uint64_t count, double *value) {
+    conjugates(t, y, count, value);
+}
+static void conjugates_any(const double *t, const double *y, uint64_t count, double *value) {
+    conjugates(t, y, count, value);
+}
+
+void pl_logistic_conjugates(const double *t, const double *y, uint64_t count, double *value) {
+    (PL_HAS_AVX2 ? conjugates_avx2 : conjugates_any)(t, y, count, value);
 }

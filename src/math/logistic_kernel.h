@@ -8,5 +8,7 @@
  * be NULL. */
 void pl_logistic_rows(const double *z, const double *y, uint64_t count, double *value, double *slope,
                       double *curvature);
+/* Computes p log p + (1 - p) log(1 - p) at p = y t for each row; infinite outside [0, 1]. */
+void pl_logistic_conjugates(const double *t, const double *y, uint64_t count, double *value);
 
 #endif

@@ -191,14 +191,22 @@ void pl_outer_flush(pl_outer *outer, double *sum) {
     outer->paired = false;
 }
 
+/* Puts a row with gaps into a panel. */
+static void put_row(const pl_panels *panels, unsigned r, const split *row) {
+    for (uint64_t j = 0; j < panels->size; j += PL_PANEL_COLUMNS)
+        memset(pl_panels_cell(panels, r, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
+    for (uint64_t e = 0; e < row->count; e++)
+        *pl_panels_cell(panels, r, row->index[e]) = entry(row->value, e);
+}
+
 /* Collects a dense row, whose weights are in their place. */
 static void collect(pl_outer *outer, const split *row, double *sum) {
     const pl_panels *panels = &outer->panels;
     unsigned last = outer->waiting++;
-    for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
-        memset(pl_panels_cell(panels, last, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
-    for (uint64_t e = 0; e < row->count; e++)
-        *pl_panels_cell(panels, last, row->index[e]) = entry(row->value, e);
+    if (row->value && !outer->place && row->count + outer->intercept == outer->size)
+        pl_panels_put(panels, last, row->value, row->count);
+    else
+        put_row(panels, last, row);
     if (outer->intercept)
         *pl_panels_cell(panels, last, outer->size - 1) = 1.0;
     if (outer->waiting == PL_PANEL_ROWS)

@@ -64,6 +64,18 @@ PL_INLINE void load(const pl_panels *panels, const pl_table *table, uint64_t fir
                   shift);
 }
 
+PL_INLINE void put(double *cells, const float *from, uint64_t count) {
+    uint64_t j = 0;
+    for (; j + PL_PANEL_COLUMNS <= count; j += PL_PANEL_COLUMNS, cells += PL_PANEL_CELLS) {
+        narrow value;
+        memcpy(&value, from + j, sizeof value);
+        pl_wide x = __builtin_convertvector(value, pl_wide);
+        PL_STORE(cells, x);
+    }
+    for (; j < count; j++)
+        cells[j % PL_PANEL_COLUMNS] = (double)from[j];
+}
+
 /* Adds the products of the columns of the left panel with those of `width` panels to rows of `out`, which are `step`
  * apart. */
 #define MULTIPLY(name, vector)                                                                                         \
@@ -146,6 +158,8 @@ static void load_any(const pl_panels *panels, const pl_table *table, uint64_t fi
                      const double *shift) {
     load(panels, table, first, rows, shift);
 }
+PL_AVX2 static void put_avx2(double *cells, const float *from, uint64_t count) { put(cells, from, count); }
+static void put_any(double *cells, const float *from, uint64_t count) { put(cells, from, count); }
 PL_AVX2 static void add_avx2(const pl_panels *panels, uint64_t rows, const double *weight, double *sum) {
     add(panels, rows, weight, true, sum);
 }
@@ -156,6 +170,9 @@ static void add_any(const pl_panels *panels, uint64_t rows, const double *weight
 void pl_panels_load(const pl_panels *panels, const pl_table *table, uint64_t first, uint64_t rows,
                     const double *shift) {
     (PL_HAS_AVX2 ? load_avx2 : load_any)(panels, table, first, rows, shift);
+}
+void pl_panels_put(const pl_panels *panels, uint64_t r, const float *value, uint64_t count) {
+    (PL_HAS_AVX2 ? put_avx2 : put_any)(pl_panels_cell(panels, r, 0), value, count);
 }
 void pl_panels_add(const pl_panels *panels, uint64_t rows, const double *weight, double *sum) {
     (PL_HAS_AVX2 ? add_avx2 : add_any)(panels, rows, weight, sum);

@@ -32,6 +32,8 @@ static inline double *pl_panels_cell(const pl_panels *panels, uint64_t r, uint64
 }
 /* Loads `rows` rows of the table from `first` on, minus the shift, into the first rows and columns. */
 void pl_panels_load(const pl_panels *panels, const pl_table *table, uint64_t first, uint64_t rows, const double *shift);
+/* Puts `count` values into the first columns of row r. */
+void pl_panels_put(const pl_panels *panels, uint64_t r, const float *value, uint64_t count);
 /* Adds the first `rows` rows to S. `weight` NULL: all weights are 1. */
 void pl_panels_add(const pl_panels *panels, uint64_t rows, const double *weight, double *sum);
 

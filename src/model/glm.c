@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "engine/collective.h"
+#include "math/full_block.h"
 #include "math/full_table.h"
 #include "model/classes.h"
 
@@ -143,17 +144,22 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
     return largest;
 }
 
-/* Whether the rows have an entry in every column, and the kernels of full_table.h are faster. */
+/* Whether the rows have an entry in every column. */
 static bool are_full(const pl_glm *glm, uint64_t begin, uint64_t end) {
     const pl_matrix *x = &glm->data->x;
-    return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns &&
-           pl_full_table_pays(glm->classes);
+    return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns;
 }
 
 void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z) {
     const pl_matrix *x = &glm->data->x;
-    if (are_full(glm, begin, end))
+    bool full = are_full(glm, begin, end);
+    if (full && glm->classes == 1)
+        pl_full_block_dot(x->value + x->start[begin], end - begin, x->columns, w, z);
+    else if (full && pl_full_table_pays(glm->classes))
         pl_full_table_dot(x->value + x->start[begin], end - begin, x->columns, w, glm->classes, z);
+    else if (glm->classes == 1)
+        for (uint64_t i = begin; i < end; i++)
+            z[i - begin] = pl_plain_dot(glm, i, w);
     else
         for (uint64_t i = begin; i < end; i++)
             pl_plain_dots(glm, i, w, z + (i - begin) * glm->classes);
@@ -161,9 +167,16 @@ void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
 
 void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *w) {
     const pl_matrix *x = &glm->data->x;
-    if (are_full(glm, begin, end))
+    bool full = are_full(glm, begin, end);
+    if (full && glm->classes == 1)
+        pl_full_block_add(x->value + x->start[begin], end - begin, x->columns, a, w);
+    else if (full && pl_full_table_pays(glm->classes))
         pl_full_table_add(x->value + x->start[begin], end - begin, x->columns, a, glm->classes, w);
-    else
+    else if (glm->classes == 1) {
+        for (uint64_t i = begin; i < end; i++)
+            if (a[i - begin] != 0)
+                pl_plain_add(glm, i, a[i - begin], w);
+    } else
         for (uint64_t i = begin; i < end; i++)
             pl_plain_adds(glm, i, a + (i - begin) * glm->classes, w);
 }
@@ -178,13 +191,8 @@ typedef struct margin_pass {
 static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
-    uint64_t classes = pass->glm->classes;
-    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);) {
-        if (classes > 1)
-            pl_plain_dots_of(pass->glm, rows.begin, rows.end, pass->w, pass->z + rows.begin * classes);
-        for (uint64_t i = rows.begin; i < rows.end && classes == 1; i++)
-            pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
-    }
+    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);)
+        pl_plain_dots_of(pass->glm, rows.begin, rows.end, pass->w, pass->z + rows.begin * pass->glm->classes);
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
@@ -276,21 +284,26 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(glm->loss, t, y), sums);
 }
 
-static void conjugate_row(const void *context, uint64_t i, double *sums) {
+/* Adds q loss*(-t), where t is given, or minus the slope, and scaled. */
+static void conjugate_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
-    double y = pl_target(rows->glm, i), t, slope, curvature;
-    if (rows->t)
-        t = rows->t[i];
-    else {
-        double z = rows->z[i] + rows->b;
-        if (rows->soft.mu > 0)
-            pl_soften(loss, &rows->soft, i, 1, &z, &y, &slope, &curvature);
-        else
-            loss->expand(loss, z, y, &slope, &curvature);
-        t = -slope;
+    uint64_t count = end - begin;
+    double z[PL_STRETCH], y[PL_STRETCH], t[PL_STRETCH], value[PL_STRETCH], curvature[PL_STRETCH];
+    for (uint64_t k = 0; k < count; k++) {
+        y[k] = pl_target(rows->glm, begin + k);
+        z[k] = rows->z[begin + k] + rows->b;
+        t[k] = rows->t ? -rows->t[begin + k] : 0.0;
     }
-    sums[0] += pl_share(rows->glm, i) * loss->conjugate(loss, rows->scale[t > 0] * t, y);
+    if (!rows->t && rows->soft.mu > 0)
+        pl_soften(loss, &rows->soft, begin, count, z, y, t, curvature);
+    else if (!rows->t)
+        pl_expand_rows(loss, z, y, count, NULL, t, curvature);
+    for (uint64_t k = 0; k < count; k++)
+        t[k] *= -rows->scale[t[k] < 0];
+    pl_loss_conjugates(loss, t, y, count, value);
+    for (uint64_t k = 0; k < count; k++)
+        sums[0] += pl_share(rows->glm, begin + k) * value[k];
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
@@ -310,7 +323,8 @@ parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const do
                                 const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
     rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
-    return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
+    pl_sum_stretches(team, conjugate_stretch, &rows, 1, team->worker_sums);
+    return pl_team_sum(team, team->worker_sums, 1, &at->conjugate, error);
 }
 
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,

@@ -48,7 +48,8 @@ static bool is_for_one_thread(const call *call) {
     bool usual = settings->threads == 0 && settings->workers <= 1 && settings->lanes <= 1;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         usual = usual && strcmp(names[i], "auto") == 0;
-    return usual && settings->worker_per != PL_PER_CORE && pl_all_nonzeros(call->data) < 2 * PL_LANE_NONZEROS &&
+    uint64_t work = pl_all_nonzeros(call->data) + PL_ROW_NONZEROS * pl_all_rows(call->data);
+    return usual && settings->worker_per != PL_PER_CORE && work < 2 * PL_LANE_NONZEROS &&
            pl_settings_problem(settings) == &pl_problem_linear;
 }
 

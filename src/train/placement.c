@@ -19,6 +19,13 @@ static bool rests(const pl_run *run) {
            !(pl_settings_problem(settings)->rules->facts(run->problem, settings) & PL_FACT_SMOOTH);
 }
 
+/* The work of a pass over the data, in non-zeros. */
+static uint64_t work_of(const pl_run *run) {
+    const parley_data *data = run->rows.data;
+    bool gradient = run->method.local->traits & PL_GIVES_GRADIENTS;
+    return pl_all_nonzeros(data) + (gradient ? PL_ROW_NONZEROS * pl_all_rows(data) : 0);
+}
+
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)pl_engine_hosts(run->engine) / workers;
@@ -29,7 +36,7 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
     uint64_t nonzeros = rests(run) ? PL_RESTING_NONZEROS : PL_LANE_NONZEROS,
              each = nonzeros > entries ? nonzeros : entries;
-    uint64_t most = pl_all_nonzeros(run->rows.data) / workers / each;
+    uint64_t most = work_of(run) / workers / each;
     lanes = lanes < most ? lanes : most;
     return lanes < 1 ? 1 : lanes;
 }

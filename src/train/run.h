@@ -15,6 +15,7 @@
 #include "train/validation.h"
 
 #define PL_LANE_NONZEROS 100000 /* below this a lane works for less time than it synchronises */
+#define PL_ROW_NONZEROS 8       /* a row takes a gradient as long as this many more non-zeros */
 
 /* The best results so far: the model with the smallest objective, and the largest dual bound. Their difference is the
  * certificate. */

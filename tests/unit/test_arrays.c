@@ -106,6 +106,33 @@ static void a_table_by_rows_or_columns_is_its_entries(void **state) {
     }
 }
 
+/* A table that looks full until its last rows are read. */
+static void a_late_zero_is_left_out(void **state) {
+    (void)state;
+    enum { TALL = 700, WIDE = 33 };
+    static float narrow[TALL * WIDE];
+    static double wide[TALL * WIDE];
+    const unsigned gap = (TALL - 2) * WIDE + 7;
+    for (unsigned e = 0; e < TALL * WIDE; e++)
+        wide[e] = narrow[e] = e == gap ? 0.0F : (float)(e + 1);
+    for (unsigned t = 0; t < 2; t++) {
+        parley_data *data;
+        parley_error error;
+        assert_done(parley_data_from_dense(TALL, WIDE, t ? (const void *)narrow : wide,
+                                           t ? PARLEY_FLOAT32 : PARLEY_FLOAT64, WIDE, 1, NULL, NULL, 1, &data, &error),
+                    &error);
+        parley_arrays arrays = arrays_of(data);
+        assert_int_equal(arrays.start[TALL - 2], (TALL - 2) * WIDE);
+        assert_int_equal(arrays.start[TALL], TALL * WIDE - 1);
+        for (unsigned e = 0; e < TALL * WIDE - 1; e++) {
+            unsigned cell = e < gap ? e : e + 1;
+            assert_int_equal(arrays.index[e], cell % WIDE);
+            assert_true(arrays.value[e] == narrow[cell]);
+        }
+        parley_data_free(data);
+    }
+}
+
 static void entries_out_of_order_are_sorted_and_added_up(void **state) {
     (void)state;
     const int32_t start[] = {0, 4, 4, 6}, index[] = {3, 0, 3, 1, 1, 0}, wanted[] = {0, 1, 3, 0, 1};
@@ -389,6 +416,7 @@ int main(void) {
         cmocka_unit_test(every_type_gives_the_same_rows),
         cmocka_unit_test(what_has_the_form_of_the_core_is_not_copied),
         cmocka_unit_test(a_table_by_rows_or_columns_is_its_entries),
+        cmocka_unit_test(a_late_zero_is_left_out),
         cmocka_unit_test(entries_out_of_order_are_sorted_and_added_up),
         cmocka_unit_test(the_row_that_is_wrong_is_named),
         cmocka_unit_test(a_wrong_table_or_type_is_refused),

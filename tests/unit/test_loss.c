@@ -450,6 +450,32 @@ static void rows_together_are_as_one_by_one(void **state) {
         }
 }
 
+static void conjugates_together_are_as_one_by_one(void **state) {
+    (void)state;
+    enum { ROWS = 67 };
+    double t[ROWS], y[ROWS], value[ROWS];
+    pl_loss all[MOST];
+    pl_stream stream = pl_stream_make(32, 0, 0);
+    unsigned count = all_losses(all);
+    for (unsigned l = 0; l < count; l++)
+        for (unsigned rows = 5; rows <= ROWS; rows++) {
+            for (unsigned i = 0; i < rows; i++) {
+                y[i] = random_target(&all[l], &stream);
+                t[i] = y[i] * (i % 3 ? pl_random_unit(&stream) : exp(-30.0 * pl_random_unit(&stream)));
+            }
+            t[0] = 0;
+            t[1] = y[1];
+            t[2] = -y[2];
+            t[3] = y[3] * 5e-324;
+            t[4] = y[4] * (1.0 - 0x1p-53);
+            pl_loss_conjugates(&all[l], t, y, rows, value);
+            for (unsigned i = 0; i < rows; i++) {
+                double one = all[l].conjugate(&all[l], t[i], y[i]);
+                assert_true(value[i] == one || fabs(value[i] - one) <= 2e-15 * fabs(one) + 1e-300);
+            }
+        }
+}
+
 static void margins_that_are_lost_are_not_hidden(void **state) {
     (void)state;
     double z[] = {NAN, INFINITY, -INFINITY}, y[] = {1, 1, 1}, value[3], slope[3], curvature[3];
@@ -496,6 +522,7 @@ int main(void) {
         cmocka_unit_test(softened_slopes_are_those_of_the_envelope),
         cmocka_unit_test(probabilities_are_those_of_the_upper_label),
         cmocka_unit_test(rows_together_are_as_one_by_one),
+        cmocka_unit_test(conjugates_together_are_as_one_by_one),
         cmocka_unit_test(margins_that_are_lost_are_not_hidden),
         cmocka_unit_test(losses_are_found_by_name),
     };
