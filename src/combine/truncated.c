@@ -4,8 +4,9 @@
  *
  * by conjugate gradients with the diagonal as preconditioner. The workers compute products with H, and a step along d
  * is searched. With more columns than rows, H is 0 in most directions, for which the diagonal is far too large. Then l2
- * + diagonal / 10 needs fewer products (Hsia, Chiang and Lin 2018 take a hundredth). The solve ends when its residual r
- * is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of the preconditioner:
+ * + diagonal / 10 needs fewer products (Hsia, Chiang and Lin 2018 take a hundredth). If the solver has a preconditioner
+ * of its own (long_rows.c), it sends preconditioned gradients and products instead of the diagonal. The solve ends when
+ * its residual r is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of the preconditioner:
  *
  *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|))
  *
@@ -39,15 +40,16 @@ typedef struct truncated {
     const pl_problem *problem;
     bool quadratic; /* H is constant */
     bool jumps;     /* the curvature of rows jumps to 0 */
+    bool sent;      /* the workers precondition */
     double gap, target;
     double share;          /* of the diagonal of H in the preconditioner */
     uint64_t begin, count; /* the owner's slice */
-    double *g, *scale;     /* gradient; inverse of the preconditioner */
+    double *g, *scale;     /* gradient; inverse of the preconditioner or, if it is sent, its product with r */
     double *x, *r, *p;     /* solution so far, residual, direction of the solve */
     double value, first;   /* P(v); |g| of the first round, in the preconditioner's norm */
     double first_plain;    /* the same in the Euclidean norm */
     double rz, enough, reserve2;
-    double *h, h_b, x_b; /* the intercept's column of H, its last entry, and x there */
+    double *h, h_b, x_b; /* the intercept's column of H, its last entry, and x there; if it is sent, `scale` at x = 0 */
     unsigned products;
     bool eliminates, centred; /* there is a free intercept; h is known */
     bool asks, unfinished;
@@ -90,6 +92,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
                         .problem = setup->problem,
                         .quadratic = glm && glm->loss->quadratic,
                         .jumps = glm && glm->loss->depth && !glm->loss->together,
+                        .sent = setup->preconditions,
                         .gap = setup->settings->gap,
                         .target = setup->target,
                         .share = share_of(glm),
@@ -132,7 +135,7 @@ static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *s
         double v = pass->slice->v[j], l2 = l2_of(this, j);
         this->g[i] = pass->slice->change[j] + l2 * v;
         this->scale[i] = diagonal[j] + l2;
-        this->h[i] = 0;
+        this->h[i] = this->sent ? -diagonal[j] : 0.0;
         pass->slice->direction[j] = eliminated(this, j) ? 1.0 : 0.0;
         sums[0] += 0.5 * l2 * v * v;
         sums[1] += eliminated(this, j) ? diagonal[j] : 0.0;
@@ -146,11 +149,17 @@ static double damp(const truncated *this, double whole, double l2) {
     return l2 > 0 ? this->share * whole + (1.0 - this->share) * l2 : whole;
 }
 
+/* An entry of the preconditioned residual. */
+static double preconditioned(const truncated *this, uint64_t i) {
+    return this->sent ? this->scale[i] : this->scale[i] * this->r[i];
+}
+
 static void begin_entry(truncated *this, uint64_t j, double *sums) {
     uint64_t i = j - this->begin;
     this->x[i] = 0;
     this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
-    sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+    this->scale[i] = this->sent ? this->h[i] : this->scale[i];
+    sums[SUM_RZ] += this->r[i] * preconditioned(this, i);
     sums[SUM_RR] += this->r[i] * this->r[i];
 }
 
@@ -160,6 +169,10 @@ static void begin_entries(void *context, uint64_t begin, uint64_t end, double *s
     truncated *this = pass->of;
     for (uint64_t j = begin; j < end; j++) {
         uint64_t i = j - this->begin;
+        if (this->sent) {
+            begin_entry(this, j, sums);
+            continue;
+        }
         if (this->centred)
             this->h[i] = pass->slice->change[j];
         double whole = this->scale[i], left = whole - (this->h_b > 0 ? this->h[i] * this->h[i] / this->h_b : 0.0);
@@ -193,7 +206,7 @@ static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) 
 static void ask(truncated *this, const pl_slice *slice, double beta) {
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         uint64_t i = j - this->begin;
-        this->p[i] = this->scale[i] * this->r[i] + beta * this->p[i];
+        this->p[i] = preconditioned(this, i) + beta * this->p[i];
         slice->direction[j] = this->p[i];
     }
     this->asks = true;
@@ -299,7 +312,9 @@ static void advance(void *context, uint64_t begin, uint64_t end, double *sums) {
             continue;
         this->x[i] += pass->alpha * p;
         this->r[i] -= pass->alpha * (pass->slice->change[j] + l2_of(this, j) * p - pass->y_b * this->h[i]);
-        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+        if (this->sent)
+            this->scale[i] -= pass->alpha * pass->slice->change[this->problem->size + j];
+        sums[SUM_RZ] += this->r[i] * preconditioned(this, i);
         sums[SUM_RR] += this->r[i] * this->r[i];
     }
 }

@@ -15,6 +15,7 @@
 #include "engine/shared_memory.h"
 #include "local/gradient.h"
 #include "local/gradient_rows.h"
+#include "local/long_rows.h"
 #include "local/order.h"
 #include "math/float_table.h"
 #include "model/classes.h"
@@ -69,6 +70,13 @@ static void put_intercepts(const pl_gradient *this, double *v) {
     const pl_glm *glm = this->glm;
     if (glm->intercept == PL_FREE)
         memcpy(v + glm->data->x.columns * glm->classes, this->b, glm->classes * sizeof *v);
+}
+
+/* Replaces the second column, where the diagonal or nothing is, by that of a preconditioned vector. */
+static void precondition(pl_gradient *this, const double *v, pl_update *update) {
+    double *y = pl_gradient_sum(this, 0);
+    pl_long_rows_apply(this->long_rows, this->team, y, v, y + this->glm->size);
+    update->count = 2 * this->glm->size;
 }
 
 static parley_status sum_sides(pl_gradient *this, pl_evaluation *evaluation, parley_error *error) {
@@ -139,6 +147,10 @@ static parley_status visit_all(pl_gradient *this, const double *v, double passes
     if (status == PARLEY_OK) {
         pl_team_run(this->team, pl_gradient_full_task, this);
         report(this, pl_gradient_columns(this), 1.0 + passes, centred, update);
+        if (this->long_rows && this->team->hosted > 0) {
+            pl_long_rows_factor(this->long_rows, this->bend, pl_gradient_sum(this, 0) + glm->size);
+            precondition(this, v, update);
+        }
         status = sum_sides(this, evaluation, error);
     }
     return status;
@@ -268,6 +280,8 @@ static void product(pl_local *local, const double *p, pl_update *update) {
         pl_float_table_take(this->w, this->glm->data->x.columns, this->glm->classes, this->turned);
     pl_team_run(this->team, pl_gradient_product_task, this);
     report(this, 1, 1.0, 0.0, update);
+    if (this->long_rows && this->team->hosted > 0)
+        precondition(this, p, update);
 }
 
 static void probe(pl_local *local, double gamma, pl_update *update) {
@@ -355,7 +369,7 @@ static uint64_t bytes(const pl_setup *setup) {
                 (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
             lanes * (setup->width * pl_glm_of(setup->problem)->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
-           turned(setup) * sizeof(float);
+           turned(setup) * sizeof(float) + (setup->preconditions ? pl_long_rows_bytes(pl_glm_of(setup->problem)) : 0);
 }
 
 static void close_gradient(pl_local *local) {
@@ -369,6 +383,7 @@ static void close_gradient(pl_local *local) {
     pl_free(this->bend);
     pl_free(this->ahead);
     pl_free(this->turned);
+    pl_long_rows_close(this->long_rows);
     pl_free(this->memory);
     pl_free(this->stretch);
     pl_free(this->fell_short);
@@ -449,6 +464,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && remembers(setup))
         status = open_memory(this, setup, error);
+    if (status == PARLEY_OK && setup->preconditions)
+        status = pl_long_rows_open(this->glm, &this->long_rows, error);
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
     if (status != PARLEY_OK) {
@@ -463,7 +480,7 @@ void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
-static const pl_local_search search = {follow, probe, product};
+static const pl_local_search search = {follow, probe, product, pl_long_rows_fit};
 static const pl_local_restart restart = {.start = start, .renew = renew};
 static const pl_local_certificate certificate = {certifies, rescale};
 static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};

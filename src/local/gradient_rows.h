@@ -14,16 +14,17 @@ typedef struct pl_gradient {
     double *centre; /* of the smoothing, by row; NULL: it has none */
     pl_softening soft;
     uint64_t round, width;
-    bool curved;            /* the curvature is needed */
-    bool slopes_only;       /* probes need only slopes */
-    double *z, *dz;         /* margins without intercept, at v and along the direction; one entry per class */
-    double *bend;           /* of each row, for products: q loss''(z), or classes_bend.h for several classes */
-    double *ahead;          /* several classes: the same at the whole step, which may have been too long */
-    float *turned;          /* several classes: what is multiplied by the curvature, in single precision */
-    double *memory;         /* by class, the share of the last bend in the next one */
-    double *stretch;        /* by class, its own part of the step */
-    bool *fell_short;       /* by class: the last step was much shorter than the whole one */
-    bool followed, stepped; /* dz is along the latest direction; v moved only by `step` along it */
+    bool curved;                    /* the curvature is needed */
+    bool slopes_only;               /* probes need only slopes */
+    double *z, *dz;                 /* margins without intercept, at v and along the direction; one entry per class */
+    double *bend;                   /* of each row, for products: q loss''(z), or classes_bend.h for several classes */
+    double *ahead;                  /* several classes: the same at the whole step, which may have been too long */
+    float *turned;                  /* several classes: what is multiplied by the curvature, in single precision */
+    struct pl_long_rows *long_rows; /* the preconditioner of products; NULL: it has none */
+    double *memory;                 /* by class, the share of the last bend in the next one */
+    double *stretch;                /* by class, its own part of the step */
+    bool *fell_short;               /* by class: the last step was much shorter than the whole one */
+    bool followed, stepped;         /* dz is along the latest direction; v moved only by `step` along it */
     double step;
     unsigned carried; /* rounds since z was computed from v */
     bool diagonal;

@@ -88,7 +88,8 @@ typedef struct pl_setup {
     bool searches;       /* the combine will follow and probe directions */
     bool slopes_only;    /* probes need only slopes */
     bool asks;           /* the combine will ask for products with the curvature */
-    bool diagonal;       /* the second column is the diagonal of the curvature */
+    bool diagonal;       /* the second column is the diagonal of the curvature, */
+    bool preconditions;  /* unless the solver has a preconditioner of its own (pl_local_search) */
     bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
     bool accelerates;  /* momentum is used */
     bool in_place;     /* v is shared by the workers, which step in it and offer empty updates */
@@ -110,6 +111,9 @@ typedef struct pl_local_search {
     /* Computes every hosted worker's part of (sum q loss'' x x') p in its update. The curvature is that at its last
      * work. */
     void (*product)(pl_local *local, const double *p, pl_update *update);
+    /* Whether it has a preconditioner M of its own for products. Then the second column of an update is not the
+     * diagonal but M^-1 (gradient + l2 v), and that of a product M^-1 (product + l2 p). NULL: it never has. */
+    bool (*preconditions)(const pl_problem *problem, const pl_team *team);
 } pl_local_search;
 
 /* For solvers that can start from any model, as those of a problem that does not begin at zero must. */

@@ -129,25 +129,27 @@ static void set_up_members(pl_run *run) {
     uint64_t staleness = async ? pl_staleness(run->settings) : 0;
     bool alone = is_alone(run);
     run->tables.entries = local->entries ? local->entries(run->problem) : run->problem->size;
-    run->setup =
-        (pl_setup){.problem = run->problem,
-                   .team = &run->rows.team,
-                   .columns = columns ? &run->rows.columns : NULL,
-                   .by_column = columns ? &run->rows.by_column.x : NULL,
-                   .settings = run->settings,
-                   .entries = run->tables.entries,
-                   .width = curvature ? curvature->width(run->problem) : 1,
-                   .diagonal = curvature && curvature->diagonal,
-                   .asks = curvature && curvature->asks,
-                   .searches = combine->search != NULL,
-                   .slopes_only = combine->search && combine->search->slopes_only,
-                   .alone = alone && !combine->propose,
-                   .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
-                   .in_place = pl_method_in_place(method),
-                   .adds = combine->takes & PL_MAY_BE_ADDED,
-                   .gradients = combine->takes & PL_GIVES_GRADIENTS,
-                   .asynchronous = async,
-                   .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
+    run->setup = (pl_setup){
+        .problem = run->problem,
+        .team = &run->rows.team,
+        .columns = columns ? &run->rows.columns : NULL,
+        .by_column = columns ? &run->rows.by_column.x : NULL,
+        .settings = run->settings,
+        .entries = run->tables.entries,
+        .width = curvature ? curvature->width(run->problem) : 1,
+        .diagonal = curvature && curvature->diagonal,
+        .asks = curvature && curvature->asks,
+        .preconditions = curvature && curvature->asks && curvature->diagonal && local->search->preconditions &&
+                         local->search->preconditions(run->problem, &run->rows.team),
+        .searches = combine->search != NULL,
+        .slopes_only = combine->search && combine->search->slopes_only,
+        .alone = alone && !combine->propose,
+        .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
+        .in_place = pl_method_in_place(method),
+        .adds = combine->takes & PL_MAY_BE_ADDED,
+        .gradients = combine->takes & PL_GIVES_GRADIENTS,
+        .asynchronous = async,
+        .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
     pl_owners_of_v owners = pl_exchange_owners(method->exchange, combine->whole, run->engine);
     pl_exchange_slice(&owners, run->tables.entries, run->engine->rank, &run->setup.begin, &run->setup.end);
 }

@@ -166,7 +166,8 @@ static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *er
         search_of(run)->product(run->local, run->tables.direction, run->update);
         pl_phase_end(&run->spans);
         run->summary.epochs += 1.0;
-        status = pl_exchange_reduce_first(run->exchange, run->update, run->share, run->tables.change, error);
+        status = (run->setup.preconditions ? pl_exchange_reduce : pl_exchange_reduce_first)(
+            run->exchange, run->update, run->share, run->tables.change, error);
         if (status == PARLEY_OK)
             status = curvature->next(run->combine, slice, error);
     }

@@ -26,7 +26,10 @@ PRESETS = {
     "cocoa+ workers": ["--preset", "cocoa+", "--workers", 3],
     "newton": ["--preset", "newton", "--workers", 2],
 }
-TRUNCATED = {"truncated": ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2]}
+TRUNCATED = {
+    "truncated": ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2],
+    "truncated alone": ["--preset", "newton", "--combine", "truncated", "--lanes", 2],
+}
 
 
 def targets(problem):

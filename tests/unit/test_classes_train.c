@@ -175,6 +175,8 @@ static void the_same_bits_for_any_ranks_and_threads(void **state) {
         "loss=softmax preset=minibatch-sgd workers=4",
         "loss=softmax preset=lbfgs workers=4",
         "loss=softmax preset=newton workers=4",
+        "loss=softmax preset=newton workers=1 lanes=2 lambda=1e-5",
+        "loss=squared-hinge preset=newton workers=1 lambda=1e-4",
         "loss=squared-hinge preset=newton workers=3 lanes=2 intercept=none",
         "loss=logistic preset=newton workers=4 standardise=true",
         "loss=softmax preset=cocoa+ workers=3 lanes=2 standardise=true",
@@ -184,7 +186,7 @@ static void the_same_bits_for_any_ranks_and_threads(void **state) {
     for (unsigned f = 0; f < COUNT(runs); f++) {
         static parley_settings settings;
         char words[256];
-        snprintf(words, sizeof words, "%s gap=0 rounds=5 lambda=0.01", runs[f]);
+        snprintf(words, sizeof words, "gap=0 rounds=5 lambda=0.01 %s", runs[f]);
         settings = settings_of(words);
         outcome first = {.data = data, .settings = &settings}, other = first;
         train(&first, 1, 1);
