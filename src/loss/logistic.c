@@ -107,6 +107,7 @@ const pl_loss pl_loss_logistic = {
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 0.25,
+    .step_nonzeros = 30,
     .expand = expand,
     .expand_rows = pl_logistic_rows,
     .conjugate = conjugate,

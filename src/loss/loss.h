@@ -40,6 +40,7 @@ struct pl_loss {
     bool smooth;                /* has a slope everywhere, and a second derivative almost everywhere */
     bool quadratic;             /* is (z - y)^2 / 2: its curvature is 1, and its best constant is the mean label */
     double curvature_bound;     /* of loss''; infinite if there is none */
+    unsigned step_nonzeros;     /* a dual step takes as long as visits to this many non-zeros; 0: it is a formula */
     const char *parameter;      /* the setting of `parameter_value`; NULL if there is none */
     const char *parameter_noun; /* its name in messages */
     double parameter_value;     /* set only in copies of the row */

@@ -26,6 +26,7 @@ void pl_glm_publish(pl_glm *glm) {
                              .non_negative = glm->non_negative ? glm->data->x.columns * glm->classes : 0,
                              .facts = pl_glm_all_facts(glm),
                              .begins_at_zero = true,
+                             .step_nonzeros = glm->classes == 1 ? glm->loss->step_nonzeros : 0,
                              .many = glm->base.many};
 }
 
@@ -96,7 +97,8 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
         status = find_apart(glm, engine, error);
-    pl_glm_publish(glm);
+    if (status == PARLEY_OK)
+        pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)
         status = pl_linear_can_infer(&glm->base, error);
     if (status != PARLEY_OK) {

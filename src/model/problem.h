@@ -182,11 +182,12 @@ struct pl_problem {
     double total;       /* sum of the weights of the rows */
     double l1, l2;      /* penalty on the first `penalised` entries of a model; the others have none */
     uint64_t penalised;
-    const double *factor;  /* of l1 and l2, by entry; NULL: all are 1 */
-    uint64_t non_negative; /* the number of entries, from the first on, that must not be negative */
-    unsigned facts;        /* PL_FACT_* */
-    bool begins_at_zero;   /* a run begins at v = 0 */
-    uint64_t most_lanes;   /* of a worker that pay off; 0: by its non-zeros */
+    const double *factor;   /* of l1 and l2, by entry; NULL: all are 1 */
+    uint64_t non_negative;  /* the number of entries, from the first on, that must not be negative */
+    unsigned facts;         /* PL_FACT_* */
+    bool begins_at_zero;    /* a run begins at v = 0 */
+    uint64_t most_lanes;    /* of a worker that pay off; 0: by its non-zeros */
+    unsigned step_nonzeros; /* a dual step on a row takes as long as visits to this many non-zeros */
     double row_cost; /* of a visit to a row beside its non-zeros, in visits to non-zeros, for engines that model it */
     bool many;       /* the run solves a path, that is, many problems of decreasing strength */
 };

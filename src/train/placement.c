@@ -23,7 +23,7 @@ static bool rests(const pl_run *run) {
 static uint64_t work_of(const pl_run *run) {
     const parley_data *data = run->rows.data;
     bool gradient = run->method.local->traits & PL_GIVES_GRADIENTS;
-    return pl_all_nonzeros(data) + (gradient ? PL_ROW_NONZEROS * pl_all_rows(data) : 0);
+    return pl_all_nonzeros(data) + (gradient ? PL_ROW_NONZEROS : run->problem->step_nonzeros) * pl_all_rows(data);
 }
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */

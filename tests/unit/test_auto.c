@@ -75,6 +75,15 @@ static void kinked_losses_have_fewer_lanes(void **state) {
     parley_data_free(data);
 }
 
+/* 150,000 non-zeros in 5,000 rows are enough work for two lanes only if a step costs as much as 30 more. */
+static void expensive_steps_have_more_lanes(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 3, .rows = 5000, .columns = 2500, .density = 0.012});
+    assert_int_equal(lanes_of(data, "loss=logistic preset=cocoa+ threads=2 rounds=2"), 2);
+    assert_int_equal(lanes_of(data, "loss=squared-hinge preset=cocoa+ threads=2 rounds=2"), 1);
+    parley_data_free(data);
+}
+
 static void strong_penalties_and_standardised_columns_go_to_lbfgs(void **state) {
     (void)state;
     parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1200, .columns = 900, .density = 0.02}),
@@ -148,6 +157,7 @@ int main(void) {
         cmocka_unit_test(weak_penalties_on_tall_data_go_to_newton),
         cmocka_unit_test(strong_penalties_of_hinge_loss_begin_with_dual_ascent),
         cmocka_unit_test(kinked_losses_have_fewer_lanes),
+        cmocka_unit_test(expensive_steps_have_more_lanes),
         cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
         cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_newton),
         cmocka_unit_test(filled_classes_of_different_scales_go_to_newton),
