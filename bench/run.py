@@ -2,7 +2,8 @@
 """Races Parley against its peers: run.py PARLEY [--quick] [table ...]. docs/benchmarks.md explains the tables.
 
 The contestants of a table run in turn, in a new random order in each repetition, and medians are compared. Prints each
-table when it is done, and writes them to bench/RESULTS.md if all tables were run without --quick.
+table when it is done, and writes them to bench/RESULTS.md unless --quick is given. Named tables replace only their own
+sections there, which say when they were measured.
 """
 
 import argparse
@@ -91,17 +92,39 @@ def machine(bench):
     return "\n".join(lines) + "\n"
 
 
-def report(bench, names):
-    """Runs the tables and prints each when it is done."""
-    parts = []
+def run_tables(bench, names):
+    """Runs the tables and prints each when it is done. Returns {title: text}."""
+    sections = {}
     for name in names:
         table = TABLES[name]
-        parts.append(f"## {table.__doc__}\n\n{table(bench)}")
-        print(parts[-1], flush=True)
-    if bench.aims:
-        parts.append("## Aims\n\n" + markdown(["what", "found", "aim", "met"], bench.aims))
-        print(parts[-1])
-    return "\n".join(["# Benchmark results\n", machine(bench), *parts])
+        sections[table.__doc__] = table(bench)
+        print(f"## {table.__doc__}\n\n{sections[table.__doc__]}", flush=True)
+    return sections
+
+
+def sections_of(text):
+    """The head of a page, and {title: text} of its sections."""
+    head, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
+    return head, {title: body.strip("\n") + "\n" for title, body in (part.split("\n", 1) for part in parts)}
+
+
+def aims_of(section):
+    """The rows of a table of aims, as lists of cells."""
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def page(bench, sections, known=""):
+    """The whole page: new sections in place of those of a known page."""
+    head, old = sections_of(known)
+    when = f"Measured on {datetime.date.today()}, load {os.getloadavg()[0]:.1f} at the end.\n\n" if known else ""
+    aims = {row[0]: row for row in aims_of(old.pop("Aims", "")) + bench.aims}
+    parts = {**old, **{title: when + text for title, text in sections.items()}}
+    if aims:
+        parts["Aims"] = markdown(["what", "found", "aim", "met"], aims.values())
+    return (head or f"# Benchmark results\n\n{machine(bench)}\n") + "\n".join(
+        f"## {title}\n\n{text}" for title, text in parts.items()
+    )
 
 
 def main():
@@ -115,8 +138,10 @@ def main():
         parser.error(f"there is no table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(str(Path(arguments.parley).resolve()), Path(folder), 1 if arguments.quick else REPETITIONS)
-        text = report(bench, arguments.tables or list(TABLES))
-    if not arguments.quick and not arguments.tables:
+        sections = run_tables(bench, arguments.tables or list(TABLES))
+        text = page(bench, sections, RESULTS.read_text() if arguments.tables else "")
+    print(markdown(["what", "found", "aim", "met"], bench.aims) if bench.aims else "")
+    if not arguments.quick:
         RESULTS.write_text(text)
     return 0
 
