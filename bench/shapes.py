@@ -2,7 +2,8 @@
 """Races Parley against its peers on problems of many shapes: shapes.py PARLEY [--quick] [word ...].
 
 Words choose the problems whose name has all of them. Every system solves the same problem to 1e-6 of P at w = 0, from
-arrays in memory. docs/benchmarks.md explains the table. A run of all problems writes bench/SHAPES.md.
+arrays in memory. docs/benchmarks.md explains the table. A run of all problems writes bench/SHAPES.md, one of the large
+problems alone their section of it.
 """
 
 import argparse
@@ -26,11 +27,12 @@ from evaluate import Problem, null_objective, objective
 from harness import Bench, markdown
 from peers import TARGET, tune
 from python import package
-from run import machine
+from run import machine, sections_of
 from shape_peers import Failed, ours, peers_of
 
 RESULTS = Path(__file__).with_name("SHAPES.md")
 PRESETS = ("newton", "cocoa+", "cocoa-newton", "cocoa-lbfgs", "lbfgs")
+LARGE = "Large problems"
 LARGE_REPEATS = 2  # of large problems, whose times vary less
 TIGHT = 1e-8  # gap at which Parley determines the optimum
 AS_EXACT = "Parley as exact"  # auto with the loosest gap that reaches the target, as the peers have
@@ -347,18 +349,25 @@ def overview(rows):
 
 
 def report(rows, bench, arguments):
-    left = "The large problems were left out. " if arguments.small else ""
-    head = f"`bench/shapes.py PARLEY` wrote this page; docs/benchmarks.md explains it. {left}A fit may take {arguments.limit:g} s.\n"
-    return "\n".join(
-        ["# Results by shape\n", head, machine(bench), overview(rows), markdown(HEAD, map(Row.cells, rows))]
-    )
+    limit = f"A fit may take {arguments.limit:g} s.\n"
+    return "\n".join([limit, machine(bench), overview(rows), markdown(HEAD, map(Row.cells, rows))])
+
+
+def page(text, arguments):
+    """The whole page with a new report. The large problems have a section of their own, which other runs keep."""
+    head, sections = sections_of(RESULTS.read_text() if RESULTS.exists() else "")
+    if arguments.large:
+        sections[LARGE] = text
+    else:
+        head = f"# Results by shape\n\n`bench/shapes.py PARLEY` wrote this page; docs/benchmarks.md explains it. {text}\n"
+    return head + "\n".join(f"## {title}\n\n{body}" for title, body in sections.items())
 
 
 def arguments_of():
     parser = argparse.ArgumentParser(description="Races Parley against its peers on problems of many shapes.")
     parser.add_argument("parley", help="the binary; its library must be beside it")
-    parser.add_argument("--quick", action="store_true", help="one repetition and no large problem; writes no file")
-    parser.add_argument("--small", action="store_true", help="leave out the large problems; the file says so")
+    parser.add_argument("--quick", action="store_true", help="one repetition; writes no file")
+    parser.add_argument("--large", action="store_true", help="only the large problems")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for a fit (20)")
     parser.add_argument("--known", type=Path, help="a file that keeps optima and tuned tolerances for later runs")
     parser.add_argument("--list", action="store_true", help="print the names of the problems and exit")
@@ -372,7 +381,7 @@ def main():
         shape
         for shape in shapes()
         if all(word in shape.name for word in arguments.words)
-        and not ((arguments.quick or arguments.small) and shape.large)
+        and shape.large == arguments.large
     ]
     if arguments.list:
         print("\n".join(shape.name for shape in chosen))
@@ -391,7 +400,7 @@ def main():
         text = report(rows, bench, arguments)
     print(text)
     if not arguments.quick and not arguments.words:
-        RESULTS.write_text(text)
+        RESULTS.write_text(page(text, arguments))
     return 0
 
 

@@ -4,9 +4,9 @@
  *
  *     M = D + A' S A          D = l2 + share (diag H - diag A' S A)
  *
- * A row of A is x_i e' for a row i of the data and a vector e over classes, and S has its curvature. The curvature of
+ * A row of A is x_i (e_c - e_k)' for a row i of the data and two classes, and S has its curvature. The curvature of
  * softmax is the sum over pairs of classes of q p_c p_k (e_c - e_k)(e_c - e_k)', of which the pairs with the likeliest
- * class are candidates. Against the rest, each class has its own curvature, and e = e_c. The inverse is
+ * class are candidates. The inverse is
  *
  *     M^-1 = D^-1 - D^-1 A' (S^-1 + A D^-1 A')^-1 A D^-1            (Woodbury)
  *
@@ -23,9 +23,8 @@
 #define WIDE_SHARE 0.1     /* of the diagonal, if there are more columns than rows, as in truncated.c */
 #define MANY_ENTRIES 16384 /* from which on threads share a pass over a vector */
 #define BLOCK 4096
-#define NONE UINT32_MAX
 
-/* x_i (e_plus - e_minus)', or x_i e_plus' if `minus` is NONE. */
+/* x_i (e_plus - e_minus)' */
 typedef struct direction {
     uint64_t row;
     uint32_t plus, minus;
@@ -47,11 +46,12 @@ struct pl_long_rows {
     double *out;
 };
 
-/* Logistic loss against the rest takes few products in a solve, and no fewer with it. */
+/* Against the rest, logistic loss takes few products in a solve, and no fewer with it, and the curvature of squared
+ * hinge loss jumps too often. */
 bool pl_long_rows_fit(const pl_problem *problem, const pl_team *team) {
     const pl_glm *glm = pl_glm_of(problem);
-    return glm->classes > 1 && (glm->loss->together || glm->loss->depth) && team->workers == 1 && !glm->scale &&
-           !problem->factor && !glm->data->large;
+    return glm->classes > 1 && glm->loss->together && team->workers == 1 && !glm->scale && !problem->factor &&
+           !glm->data->large;
 }
 
 /* The small matrix must cost little against a product. */
@@ -147,11 +147,10 @@ static uint32_t likeliest(const double *p, uint64_t classes) {
 /* Offers the directions of a row. */
 static void offer_row(pl_long_rows *this, uint64_t i, const double *bend) {
     const pl_glm *glm = this->glm;
-    bool together = glm->loss->together;
-    uint32_t top = together ? likeliest(bend, glm->classes) : NONE;
-    double q = pl_share(glm, i), scale = together ? q * bend[top] : q;
+    uint32_t top = likeliest(bend, glm->classes);
+    double scale = pl_share(glm, i) * bend[top];
     for (uint32_t c = 0; c < glm->classes; c++) {
-        double weight = scale * bend[c], score = (together ? 2.0 : 1.0) * weight * this->square[i];
+        double weight = scale * bend[c], score = 2.0 * weight * this->square[i];
         if (c != top && score > LONG * glm->l2)
             offer(this, &(direction){i, c, top, weight, score});
     }
@@ -179,8 +178,7 @@ static void subtract(const pl_long_rows *this, const direction *at, double *rest
     for (uint64_t e = 0; e < row.count; e++) {
         double x = value_of(&row, e), part = at->weight * x * x, *entry = rest + row.index[e] * classes;
         entry[at->plus] -= part;
-        if (at->minus != NONE)
-            entry[at->minus] -= part;
+        entry[at->minus] -= part;
     }
 }
 
@@ -204,14 +202,13 @@ static double common(const direction *a, const direction *b, const double *inver
         sum -= inverse[a->plus];
     if (a->minus == b->plus)
         sum -= inverse[b->plus];
-    if (a->minus == b->minus && a->minus != NONE)
+    if (a->minus == b->minus)
         sum += inverse[a->minus];
     return sum;
 }
 
 static bool have_common(const direction *a, const direction *b) {
-    return a->plus == b->plus || a->plus == b->minus || a->minus == b->plus ||
-           (a->minus == b->minus && a->minus != NONE);
+    return a->plus == b->plus || a->plus == b->minus || a->minus == b->plus || a->minus == b->minus;
 }
 
 /* The entry of A D^-1 A' for a direction a, whose row is spread, and b. */
@@ -274,21 +271,20 @@ static double project(const pl_long_rows *this, const direction *at) {
     double sum = 0;
     for (uint64_t e = 0; e < row.count; e++) {
         const double *out = this->out + row.index[e] * classes;
-        sum += value_of(&row, e) * (out[at->plus] - (at->minus != NONE ? out[at->minus] : 0.0));
+        sum += value_of(&row, e) * (out[at->plus] - out[at->minus]);
     }
     return sum;
 }
 
-/* out -= D^-1 x_i e' c */
+/* out -= D^-1 x_i (e_plus - e_minus)' c */
 static void correct(pl_long_rows *this, const direction *at, double c) {
     uint64_t classes = this->glm->classes;
     entries row = entries_of(this, at);
     for (uint64_t e = 0; e < row.count; e++) {
-        uint64_t first = row.index[e] * classes, plus = first + at->plus;
+        uint64_t plus = row.index[e] * classes + at->plus, minus = row.index[e] * classes + at->minus;
         double step = c * value_of(&row, e);
         this->out[plus] -= step * this->inverse[plus];
-        if (at->minus != NONE)
-            this->out[first + at->minus] += step * this->inverse[first + at->minus];
+        this->out[minus] += step * this->inverse[minus];
     }
 }
 

@@ -1,4 +1,4 @@
-/* long_rows.h: a preconditioner for truncated Newton with several classes, which knows the curvature of the longest
+/* long_rows.h: a preconditioner for truncated Newton with softmax, which knows the curvature of the longest
  * rows. */
 #ifndef PL_LONG_ROWS_H
 #define PL_LONG_ROWS_H
