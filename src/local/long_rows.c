@@ -37,7 +37,6 @@ struct pl_long_rows {
     double share;
     uint64_t most, count;
     direction *direction; /* a heap while they are chosen, with the least score first */
-    double *square;       /* by row: |x|^2 */
     double *inverse;      /* of D, by entry of the model */
     double *factor;       /* of the small matrix */
     double *side;         /* of the small system */
@@ -61,15 +60,7 @@ static uint64_t most(const pl_glm *glm) {
 
 uint64_t pl_long_rows_bytes(const pl_glm *glm) {
     uint64_t count = most(glm);
-    return (glm->data->x.rows + glm->data->x.columns + glm->size + count * (count + 1)) * sizeof(double) +
-           count * sizeof(direction);
-}
-
-static void measure_rows(pl_long_rows *this) {
-    const pl_matrix *x = &this->glm->data->x;
-    for (uint64_t i = 0; i < x->rows; i++)
-        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-            this->square[i] += x->value ? (double)x->value[e] * x->value[e] : 1.0;
+    return (glm->data->x.columns + glm->size + count * (count + 1)) * sizeof(double) + count * sizeof(direction);
 }
 
 parley_status pl_long_rows_open(const pl_glm *glm, pl_long_rows **out, parley_error *error) {
@@ -82,16 +73,14 @@ parley_status pl_long_rows_open(const pl_glm *glm, pl_long_rows **out, parley_er
     this->share = x->columns > x->rows ? WIDE_SHARE : 1.0;
     this->most = most(glm);
     this->direction = pl_alloc(this->most, sizeof *this->direction);
-    this->square = pl_alloc(x->rows, sizeof *this->square);
     this->inverse = pl_alloc(glm->size, sizeof *this->inverse);
     this->factor = pl_alloc(this->most * this->most, sizeof *this->factor);
     this->side = pl_alloc(this->most, sizeof *this->side);
     this->spread = pl_alloc(x->columns, sizeof *this->spread);
-    if (!this->direction || !this->square || !this->inverse || !this->factor || !this->side || !this->spread) {
+    if (!this->direction || !this->inverse || !this->factor || !this->side || !this->spread) {
         pl_long_rows_close(this);
         return pl_fail_memory(error, "newton's preconditioner", pl_long_rows_bytes(glm));
     }
-    measure_rows(this);
     *out = this;
     return PARLEY_OK;
 }
@@ -100,7 +89,6 @@ void pl_long_rows_close(pl_long_rows *this) {
     if (!this)
         return;
     pl_free(this->direction);
-    pl_free(this->square);
     pl_free(this->inverse);
     pl_free(this->factor);
     pl_free(this->side);
@@ -150,7 +138,7 @@ static void offer_row(pl_long_rows *this, uint64_t i, const double *bend) {
     uint32_t top = likeliest(bend, glm->classes);
     double scale = pl_share(glm, i) * bend[top];
     for (uint32_t c = 0; c < glm->classes; c++) {
-        double weight = scale * bend[c], score = 2.0 * weight * this->square[i];
+        double weight = scale * bend[c], score = 2.0 * weight * glm->norm2[i];
         if (c != top && score > LONG * glm->l2)
             offer(this, &(direction){i, c, top, weight, score});
     }
