@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "engine/collective.h"
-#include "exchange/exchange.h"
+#include "method/exchange.h"
 
 typedef struct contest {
     pl_engine *engine;

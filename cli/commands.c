@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "model/problem.h"
+#include "method/problem.h"
 
 static const command *const fixed[] = {&path_command,    &cv_command,   &plan_command,    &launch_command,
                                        &predict_command, &eval_command, &convert_command, &generate_command,

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fit.h"
-#include "model/model.h"
+#include "method/model.h"
 
 #define FOLDERS 4
 

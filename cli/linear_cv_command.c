@@ -1,5 +1,5 @@
 /* linear_cv_command.c: `parley cv`: checks, reads, cross-validates, trains with the chosen lambda, reports both. */
-#include "train/linear_cv.h"
+#include "linear/path/linear_cv.h"
 
 #include <limits.h>
 #include <math.h>

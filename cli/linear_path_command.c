@@ -1,5 +1,5 @@
 /* linear_path_command.c: `parley path`: checks, reads, computes the path, saves, prints a line for each lambda. */
-#include "train/linear_path.h"
+#include "linear/path/linear_path.h"
 
 #include <inttypes.h>
 #include <limits.h>

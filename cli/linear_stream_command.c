@@ -6,8 +6,8 @@
 #include "engine/launched.h"
 #include "fit.h"
 #include "guard.h"
+#include "linear/stream/linear_stream.h"
 #include "progress.h"
-#include "train/linear_stream.h"
 
 static parley_status check(const parley_settings *settings, const operands *inputs, parley_error *error) {
     parley_status status = pl_train_check(settings, error);

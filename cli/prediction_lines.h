@@ -3,7 +3,7 @@
 #define PARLEY_PREDICTION_LINES_H
 
 #include "cli.h"
-#include "model/model.h"
+#include "method/model.h"
 
 typedef enum field_kind { FIELD_ID, FIELD_LABEL, FIELD_DECISION, FIELD_PROBABILITY } field_kind;
 

@@ -7,8 +7,8 @@
 #include "advise/cached_plan.h"
 #include "base/clock.h"
 #include "fit.h"
+#include "linear/stream/linear_stream.h"
 #include "progress.h"
-#include "train/linear_stream.h"
 
 typedef struct run {
     const command *command;

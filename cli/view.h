@@ -3,7 +3,7 @@
 #define PARLEY_VIEW_H
 
 #include "cli.h"
-#include "model/json_viewer.h"
+#include "method/json_viewer.h"
 
 /* The style without --json: items as aligned fields and lists as tables, or everything separated by tabs with all
  * digits. */

@@ -10,9 +10,9 @@ endforeach()
 # What fuzzers call. In archives, because libFuzzer visits the counters of all code that is linked after every input; the
 # registry is apart, because it refers to everything.
 add_library(parley_fuzzed STATIC EXCLUDE_FROM_ALL tests/fuzz/only_formats.c cli/hosts.c cli/pmi_protocol.c
-                                                  $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/train/registry[.]c>)
+                                                  $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/src/members[.]c>)
 add_library(parley_registry STATIC EXCLUDE_FROM_ALL
-            $<FILTER:$<TARGET_OBJECTS:parley_objects>,INCLUDE,/train/registry[.]c>)
+            $<FILTER:$<TARGET_OBJECTS:parley_objects>,INCLUDE,/src/members[.]c>)
 set_target_properties(parley_registry PROPERTIES LINKER_LANGUAGE C)
 target_include_directories(parley_fuzzed PUBLIC include src cli)
 target_link_libraries(parley_registry PUBLIC parley_fuzzed)
@@ -52,10 +52,10 @@ if(PARLEY_TESTS)
   target_compile_definitions(parley-failing PRIVATE PL_MAIN=parley_main)
   # A second problem, which exists in tests only: the same program with k-means in its registry, and a unit test.
   add_library(kmeans_objects OBJECT tests/problem/kmeans_model.c tests/problem/kmeans_problem.c
-                                    tests/problem/kmeans_local.c src/train/registry.c)
+                                    tests/problem/kmeans_local.c src/members.c)
   target_compile_definitions(kmeans_objects PRIVATE PL_EXTRA_MEMBERS="kmeans_members.h")
   target_include_directories(kmeans_objects PRIVATE tests/problem include src)
-  set(KMEANS_PARTS $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/train/registry[.]c>
+  set(KMEANS_PARTS $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/src/members[.]c>
                    $<TARGET_OBJECTS:kmeans_objects>)
   add_executable(parley-kmeans ${PARLEY_CLI} ${KMEANS_PARTS})
   add_executable(test_kmeans tests/problem/test_kmeans.c tests/unit/support.c ${KMEANS_PARTS})

@@ -51,27 +51,27 @@ BANNED = [
     ),
 ]
 
-# Folders that know problems only through src/model/problem.h: words of linear models are for files whose names say so.
+# Folders that know problems only through src/method/problem.h: words of linear models are for files whose names say so.
 GENERAL = ("src/train/", "src/trace/", "src/exchange/", "src/engine/", "cli/")
 LINEAR_WORDS = re.compile(r"loss(?!y)|lambda|coef|pl_glm", re.I)
-LINEAR_FILES = re.compile(r"/linear_\w+\.[ch]$|^src/train/registry\.c$")
+LINEAR_FILES = re.compile(r"/linear_\w+\.[ch]$|^src/members\.c$")
 
 # Interfaces whose width docs/architecture.md gives: header, struct.
 INTERFACES = [
-    ("src/model/problem.h", "pl_problem_type"),
-    ("src/model/problem.h", "pl_problem_rules"),
-    ("src/model/model.h", "pl_model_type"),
-    ("src/local/local.h", "pl_local_type"),
-    ("src/local/local.h", "pl_local_search"),
-    ("src/local/local.h", "pl_local_restart"),
-    ("src/local/local.h", "pl_local_certificate"),
-    ("src/local/local.h", "pl_local_alone"),
-    ("src/combine/combine.h", "pl_combine_type"),
-    ("src/combine/combine.h", "pl_combine_trial"),
-    ("src/combine/combine.h", "pl_combine_search"),
-    ("src/combine/combine.h", "pl_combine_curvature"),
-    ("src/exchange/exchange.h", "pl_exchange_type"),
-    ("src/exchange/exchange.h", "pl_exchange_async"),
+    ("src/method/problem.h", "pl_problem_type"),
+    ("src/method/problem.h", "pl_problem_rules"),
+    ("src/method/model.h", "pl_model_type"),
+    ("src/method/local.h", "pl_local_type"),
+    ("src/method/local.h", "pl_local_search"),
+    ("src/method/local.h", "pl_local_restart"),
+    ("src/method/local.h", "pl_local_certificate"),
+    ("src/method/local.h", "pl_local_alone"),
+    ("src/method/combine.h", "pl_combine_type"),
+    ("src/method/combine.h", "pl_combine_trial"),
+    ("src/method/combine.h", "pl_combine_search"),
+    ("src/method/combine.h", "pl_combine_curvature"),
+    ("src/method/exchange.h", "pl_exchange_type"),
+    ("src/method/exchange.h", "pl_exchange_async"),
     ("src/engine/engine.h", "pl_engine_type"),
     ("src/train/run.h", "pl_run"),
 ]
@@ -161,7 +161,7 @@ def check_linear(path, raw):
         return
     for number, line in enumerate(raw.split("\n"), 1):
         if LINEAR_WORDS.search(line):
-            fault(path, number, "mentions linear models; problems are known through src/model/problem.h")
+            fault(path, number, "mentions linear models; problems are known through src/method/problem.h")
 
 
 def width_of(text, struct):
@@ -190,7 +190,7 @@ def check_members():
     """The table of parts in the documentation names every member of the registry."""
     page = ROOT / "docs" / "architecture.md"
     text = page.read_text()
-    registry = (ROOT / "src" / "train" / "registry.c").read_text()
+    registry = (ROOT / "src" / "members.c").read_text()
     for kind in ("problem", "local", "combine", "exchange", "engine"):
         row = re.search(r"^\| %s \|.*$" % {"local": "local solver"}.get(kind, kind), text, flags=re.M)
         for name in sorted(set(re.findall(r"&pl_%s_(\w+)" % kind, registry))):

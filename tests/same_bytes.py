@@ -6,7 +6,9 @@ every model that they write. A combination that one binary refuses must be refus
 are counted and named, not failed. With words, runs only the cases whose names hold all of them.
 
 Data come from OLD's `parley generate` and from make_data of tests/mpi/test_ranks.py, with fixed seeds. Hogwild is
-repeatable with one worker only; --local-steps auto follows the clock, so it is compared through --replay of one log."""
+repeatable with one worker only; workers that do not wait for each other are repeatable under the modelled clock of
+--engine sim, and so is the log of every run there, whose lines are compared too; --local-steps auto follows the clock,
+so it is compared through --replay of one log."""
 import itertools
 import json
 import math
@@ -34,6 +36,9 @@ PENALTIES = {"no penalty": ["--lambda", "0"], "L2": ["--lambda", "0.003"], "L1":
 INTERCEPTS = ("free", "penalised", "none")
 AROUND = ([], ["--standardise"], ["--weights", "weights.txt"], ["--class-weights", "balanced"],
           ["--weights", "weights.txt", "--standardise"])
+
+ASYNCHRONOUS = ("petuum", "petuum*", "ps-async", "ps-backup", "hogwild-peer", "angel-lda")
+MODELLED = ["--engine", "sim", "--hosts", "2", "--compute", "modelled"]
 
 Case = namedtuple("Case", "name commands before", defaults=((),))  # before: words in front of the binary, such as mpiexec
 
@@ -95,6 +100,8 @@ def sizes(preset, draw):
         return []
     if preset == "hogwild":
         return ["--workers", "1", "--threads", "1"]
+    if preset in ASYNCHRONOUS:
+        return [*MODELLED, "--workers", draw.choice("234")]
     return ["--workers", draw.choice("1234"), "--lanes", draw.choice("112"), "--threads", draw.choice("12")]
 
 
@@ -205,6 +212,7 @@ def resume_cases(presets):
         if preset == "online":
             continue
         workers = ["--workers", "1", "--threads", "1"] if preset == "hogwild" else ["--workers", "2"]
+        workers += MODELLED if preset in ASYNCHRONOUS else []
         for ratio in ("0", "0.5"):
             words = ["train", data_of(loss), "--loss", loss, "--preset", preset, *workers, "--l1-ratio", ratio, "--gap", "0"]
             first = [*words, "--rounds", "4", "--checkpoint", f"{MODEL}.state", "--quiet", "--model", f"{MODEL}.first"]
@@ -230,11 +238,32 @@ def rank_cases():
         yield trained(f"ranks {start} {name}", *words, *preset, "--workers", "4", "--rounds", "5", "--gap", "0", before=before)
 
 
+def log_cases():
+    """Runs of every preset of every problem under the modelled clock, whose logs repeat to the last figure."""
+    for loss, preset in itertools.product(("logistic", "squared", "hinge", "softmax"), names_of("presets")):
+        if preset not in ("online", "hogwild"):
+            words = ["train", data_of(loss), "--loss", loss, "--preset", preset, "--workers", "3", "--rounds", "6", "--gap", "1e-7"]
+            yield logged(f"log {preset} {loss}", words)
+    for preset in names_of("presets"):
+        words = ["topics", "all.svm", "--topics", "4", "--preset", preset, "--workers", "3", "--passes", "3"]
+        yield logged(f"log topics {preset}", words)
+    for preset in names_of("presets"):
+        words = ["network", "all.svm", "--hidden", "5", "--preset", preset, "--workers", "3", "--epochs", "2"]
+        yield logged(f"log network {preset}", words)
+
+
+def logged(name, words):
+    return Case(name, [[*words, *MODELLED, "--quiet", "--log", f"{MODEL}.jsonl", "--model", MODEL]])
+
+
+def names_of(kind):
+    return [line.split()[0] for line in parley("list", kind).stdout.decode().splitlines()]
+
+
 def all_cases():
-    names = {kind: [line.split()[0] for line in parley("list", kind).stdout.decode().splitlines()] for kind in ("presets", "losses")}
-    presets, losses = names["presets"], names["losses"]
+    presets, losses = names_of("presets"), names_of("losses")
     return [*rank_cases(), *size_cases(), *preset_cases(presets, losses), *method_cases(), *format_cases(), *around_cases(),
-            *resume_cases(presets)]
+            *resume_cases(presets), *log_cases()]
 
 
 # Comparing
@@ -251,6 +280,27 @@ def read_tensors(path):
         begin, stop = what["data_offsets"]
         tensors[name] = what["dtype"], tuple(what["shape"]), data[end + begin : end + stop]
     return metadata, tensors
+
+
+def read_log(path):
+    """The lines of a log, without the names of its files and the version that wrote it."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        for key in ("log", "model"):
+            line.get("settings", {}).pop(key, None)
+        line.pop("version", None)
+    return lines
+
+
+def compare_logs(old, new):
+    lines, others = read_log(old), read_log(new)
+    if len(lines) != len(others):
+        return [f"logs of {len(lines)} and {len(others)} lines"]
+    for number, (line, other) in enumerate(zip(lines, others), 1):
+        keys = sorted(key for key in {**line, **other} if line.get(key) != other.get(key))
+        if keys:
+            return [f"line {number} of the log differs in {', '.join(keys)}"]
+    return []
 
 
 def run_case(case, binary, model):
@@ -287,8 +337,11 @@ def compare_case(case, number, binaries, folder):
         elif tensors[name][2] != other[name][2]:
             places = sum(a != b for a, b in zip(tensors[name][2], other[name][2]))
             faults.append(f"{name} differs in {places} of {len(other[name][2])} bytes")
-    for model in models:
-        model.unlink()
+    logs = [model.with_name(f"{model.name}.jsonl") for model in models]
+    if logs[0].exists() or logs[1].exists():
+        faults += compare_logs(*logs)
+    for file in (*models, *logs):
+        file.unlink(missing_ok=True)
     return faults, [k for k in {**metadata, **other_metadata} if metadata.get(k) != other_metadata.get(k)], ""
 
 

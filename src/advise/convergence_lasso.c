@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/linear_path.h"
+#include "linear/path/linear_path.h"
 
 #define BASES 4
 #define FACTORS 8

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "method/model.h"
 
 #define LEAST_GAP 1e-13     /* below this, rounding of sums over rows hides the gap */
 #define OPTIMAL_GAP 1e-6    /* a metric hardly changes any more */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/csv_table.h"
+#include "data/csv/csv_table.h"
 #include "data/fast_decimal.h"
 #include "data/hash.h"
 #include "data/hash_names.h"

@@ -2,7 +2,7 @@
 #ifndef PL_NEAREST_H
 #define PL_NEAREST_H
 
-#include "model/problem.h"
+#include "method/problem.h"
 
 /* Appends to an error the nearest combinations that would be accepted: "; use A, or B". `asked` holds the rejected
  * settings without the defaults of their preset. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "train/linear_stream.h"
+#include "linear/stream/linear_stream.h"
 #include "train/run.h"
 
 static parley_status check_start(const parley_settings *settings, parley_error *error) {

@@ -25,7 +25,7 @@ typedef struct pl_preset {
     pl_sequel sequel;
 } pl_preset;
 
-/* registry.c */
+/* members.c */
 extern const pl_preset pl_presets[];
 extern const unsigned pl_presets_count;
 

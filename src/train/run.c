@@ -7,9 +7,9 @@
 
 #include "engine/collective.h"
 #include "engine/launched.h"
+#include "linear/stream/linear_stream.h"
 #include "shard/distributed.h"
 #include "shard/fingerprint.h"
-#include "train/linear_stream.h"
 
 /* Opens the log to replay, and computes the fingerprint of the data if a log is read or written. */
 static parley_status open_replay(pl_run *run, parley_error *error) {

@@ -2,7 +2,7 @@
 #ifndef PL_STRAGGLER_H
 #define PL_STRAGGLER_H
 
-#include "local/local.h"
+#include "method/local.h"
 
 typedef struct pl_straggler {
     double share, factor; /* the share of clocks that are slow, and how many times as long they take; 1: none */

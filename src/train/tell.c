@@ -6,7 +6,7 @@
 
 #include "base/callback.h"
 #include "base/json_memory.h"
-#include "model/json_viewer.h"
+#include "method/json_viewer.h"
 #include "train/run.h"
 
 #define LOGGED_ENTRIES 12 /* of a topic */

@@ -2,10 +2,10 @@
 #ifndef PL_TRAIN_H
 #define PL_TRAIN_H
 
-#include "combine/combine.h"
-#include "exchange/exchange.h"
-#include "local/local.h"
-#include "model/problem.h"
+#include "method/combine.h"
+#include "method/exchange.h"
+#include "method/local.h"
+#include "method/problem.h"
 
 /* A method that learns from a stream row by row and has no rounds. */
 typedef struct pl_stream_type {

@@ -2,8 +2,8 @@
 #ifndef PL_VALIDATION_H
 #define PL_VALIDATION_H
 
-#include "model/model.h"
-#include "model/problem.h"
+#include "method/model.h"
+#include "method/problem.h"
 
 typedef struct pl_validation {
     const parley_data *rows; /* NULL: no validation */

@@ -5,7 +5,7 @@
 
 #include "data/read.h"
 #include "fuzz_check.h"
-#include "train/linear_cv.h"
+#include "linear/path/linear_cv.h"
 
 #define ROWS 4
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "method/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -3,7 +3,7 @@
  * interactions
  * (--interactions). What is accepted must be the same for any blocks, and a description that is read is written and
  * read again in the same way. */
-#include "data/csv_table.h"
+#include "data/csv/csv_table.h"
 #include "fuzz_format.h"
 
 #define MODEL 1

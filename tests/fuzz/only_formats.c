@@ -1,6 +1,6 @@
 /* only_formats.c: the list of formats without the rest of the registry, so that a fuzzer of a format is not linked with
  * every solver: libFuzzer visits the counters of all code after each input. A fuzzer that needs the registry gets that
- * of src/train/registry.c. */
+ * of src/members.c. */
 #include "data/format.h"
 
 #define WEAK __attribute__((weak))

@@ -9,7 +9,7 @@
 #ifndef KMEANS_H
 #define KMEANS_H
 
-#include "local/local.h"
+#include "method/local.h"
 
 #define KMEANS_CENTRES 3
 

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "data/read.h"
 #include "engine/collective.h"
-#include "train/linear_path.h"
+#include "linear/path/linear_path.h"
 
 void check_close(double a, double b, double tolerance, const char *file, int line) {
     if (fabs(a - b) <= tolerance * (1.0 + fabs(b)))

@@ -10,9 +10,9 @@
 /* cmocka needs these first */
 #include <cmocka.h>
 
-#include "exchange/exchange.h"
-#include "model/glm.h"
-#include "model/linear_model.h"
+#include "linear/glm.h"
+#include "linear/model/linear_model.h"
+#include "method/exchange.h"
 #include "train/train.h"
 
 #define MOST_RANKS 5

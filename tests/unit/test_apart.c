@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/apart.h"
+#include "linear/rows/apart.h"
 #include "support.h"
 
 #define CORE (TABLE_JOBS + 3) /* columns that are not apart */

@@ -3,7 +3,7 @@
 #include "data_helpers.h"
 /* after data_helpers.h, which includes what cmocka needs */
 #include "data/container.h"
-#include "model/linear_model.h"
+#include "linear/model/linear_model.h"
 
 static char path[256];
 

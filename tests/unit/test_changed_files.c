@@ -11,7 +11,7 @@
 #include "data/container.h"
 #include "data/parser.h"
 #include "data_helpers.h"
-#include "model/model.h"
+#include "method/model.h"
 
 #define ROWS 20000
 #define CHANGED "%s changed while it was read; read it again when it is complete"

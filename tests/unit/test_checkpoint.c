@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "linear/path/linear_path.h"
 #include "support.h"
-#include "train/linear_path.h"
 #include "train/presets.h"
 
 /* In memory if possible, since every file is synced. */

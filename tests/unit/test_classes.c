@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "linear/rows/classes.h"
+#include "linear/rows/classes_bend.h"
 #include "math/float_table.h"
 #include "math/full_table.h"
 #include "math/outer.h"
-#include "model/classes.h"
-#include "model/classes_bend.h"
 #include "support.h"
 
 #define COLUMNS 30

@@ -1,5 +1,5 @@
 /* test_cv.c: folds, the rule of one standard error, and that threads change nothing. */
-#include "train/linear_cv.h"
+#include "linear/path/linear_cv.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "engine/collective.h"
-#include "exchange/exchange.h"
+#include "method/exchange.h"
 #include "support.h"
 
 #undef fail /* cmocka's macro: engines have a member of this name */

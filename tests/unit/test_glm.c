@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "linear/glm.h"
 #include "math/sparse.h"
-#include "model/glm.h"
 #include "support.h"
 
 #define ROWS 120

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/kept_model.h"
+#include "linear/path/kept_model.h"
 #include "support.h"
 
 #define SIZE 60

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "local/long_rows.h"
+#include "linear/newton/long_rows.h"
+#include "linear/rows/classes_bend.h"
 #include "math/cholesky.h"
-#include "model/classes_bend.h"
 #include "support.h"
 
 #define ROWS 120

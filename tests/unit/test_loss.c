@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "loss/loss.h"
+#include "linear/loss/loss.h"
 #include "support.h"
 
 #define DRAWS 400

@@ -8,7 +8,7 @@
 #include "data/file.h"
 #include "data/format.h"
 #include "data_helpers.h"
-#include "train/linear_path.h"
+#include "linear/path/linear_path.h"
 
 #define RANKS 3
 #define ROWS 120

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "model/linear_model.h"
+#include "linear/model/linear_model.h"
 
 #define ROWS 500
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "model/linear_model.h"
+#include "linear/model/linear_model.h"
 
 #define ROWS 500
 #define COLUMNS 40

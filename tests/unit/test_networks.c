@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "math/blas.h"
-#include "model/net.h"
+#include "network/net.h"
 #include "support.h"
 
 #define COLUMNS 11

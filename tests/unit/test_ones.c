@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linear/path/linear_path.h"
 #include "support.h"
-#include "train/linear_path.h"
 #include "train/presets.h"
 
 /* The same rows with a value for every entry; `ones` receives the values, to be freed after the data. */

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "data/data.h"
-#include "model/fold.h"
+#include "linear/model/fold.h"
 #include "support.h"
 
 static const char tiny[] = "+1 1:1 3:0.5\n-1 2:1 4:2\n+1 1:0.5 2:0.25 3:1\n-1 2:2\n-1 1:0.5 4:1\n+1 1:2 2:1 4:1\n-1\n"

@@ -1,5 +1,5 @@
 /* test_path.c: where a path begins, its models, and when it ends. */
-#include "train/linear_path.h"
+#include "linear/path/linear_path.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "local/scd.h"
+#include "linear/columns/scd.h"
 #include "shard/columns.h"
 #include "support.h"
 

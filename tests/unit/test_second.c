@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "combine/search.h"
+#include "linear/newton/search.h"
 #include "support.h"
 
 #define SIZE 7

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "base/stop.h"
 #include "engine/collective.h"
-#include "exchange/exchange.h"
+#include "method/exchange.h"
 #include "support.h"
 
 #undef fail /* cmocka's macro: engines have a member of this name */

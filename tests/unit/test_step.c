@@ -1,7 +1,7 @@
 /* test_step.c: the combine `step`: how a rate that was not given follows the objective. */
 #include <math.h>
 
-#include "combine/combine.h"
+#include "method/combine.h"
 #include "support.h"
 
 /* The rate of round `round`, from the step along a gradient of 1. */

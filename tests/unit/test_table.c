@@ -1,7 +1,7 @@
 /* test_table.c: dates as numbers, and the description of a table that models keep. */
 #include <math.h>
 
-#include "data/csv_table.h"
+#include "data/csv/csv_table.h"
 #include "math/exact_sum.h"
 #include "support.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "math/topic_kernel.h"
-#include "model/lda.h"
 #include "support.h"
+#include "topics/lda.h"
+#include "topics/topic_kernel.h"
 
 #define TOPICS 5
 #define WORDS 60

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "local/turns.h"
+#include "linear/rows/turns.h"
 #include "support.h"
 
 #define SEED 5

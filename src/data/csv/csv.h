@@ -1,0 +1,208 @@
+/* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_roles.c decides what the
+ * columns are, csv_decimals.c how their numbers are written, csv_match.c matches them with a model, csv.c parses rows,
+ * csv_missing.c counts and fills missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column,
+ * and csv_finish.c gives columns their final numbers and names. */
+#ifndef PL_CSV_H
+#define PL_CSV_H
+
+#include "data/csv/csv_table.h"
+#include "data/hash_names.h"
+#include "data/numeral.h"
+#include "data/parser.h"
+#include "data/row.h"
+#include "math/exact_sum.h"
+
+#define PL_CSV_MARK 0x80000000u  /* marks a number from the block's own dictionary of new words */
+#define PL_CSV_MISSING "missing" /* the word of the category for missing values */
+
+/* How missing numbers are replaced: by 0, by a known number, or by a statistic when all rows have been read. */
+typedef enum pl_fill { PL_FILL_ZERO, PL_FILL_KNOWN, PL_FILL_MEAN, PL_FILL_MEDIAN } pl_fill;
+
+typedef struct pl_csv_column {
+    char *name;
+    pl_role role;
+    uint32_t id;         /* of numbers and dates: the column's number in the data */
+    uint32_t seed;       /* of hashed categories: the hash of the column name */
+    pl_date_order order; /* of dates */
+    pl_decimals decimals;
+    pl_fill fill;
+    float filler;     /* of PL_FILL_KNOWN */
+    bool categorical; /* named by --categorical */
+    bool chosen;      /* named by --columns, so it is not left out as an identifier */
+    bool dropped;     /* named by --ignore, or not by --columns */
+    bool crossed;     /* part of an interaction */
+    bool unnamed;     /* the first column, without a name: most likely the numbers of rows */
+    bool identifies;  /* its text is kept, to identify rows */
+} pl_csv_column;
+
+/* What the head of the input shows of a column. */
+typedef struct pl_csv_survey {
+    uint64_t numbers, words, missing, dates[PL_DATE_ORDERS];
+    uint64_t fits[PL_DECIMALS_COUNT]; /* values that are numbers if written in this way */
+    bool repeats;                     /* some value occurs twice */
+    bool fraction;                    /* some number is not whole */
+    bool unsteady;                    /* the numbers do not count 0, 1, 2, ... or 1, 2, 3, ... */
+    double last;
+    pl_exact_sum sum;
+} pl_csv_survey;
+
+/* Values of a column that were treated as missing, or left out. */
+typedef struct pl_csv_count {
+    uint64_t missing;
+    uint64_t words; /* of numbers and dates: words other than those for missing values; of categories: words that the
+                       model does not know */
+} pl_csv_count;
+
+/* The value of a column in the current row, kept for interactions. */
+typedef struct pl_csv_cell {
+    bool there;
+    float value;
+    uint64_t begin, bytes; /* of a category: its word in the `cell_text` */
+} pl_csv_cell;
+
+/* Memory of one block. */
+typedef struct pl_csv_scratch {
+    pl_dictionary fresh; /* words first seen in this window; their kind is the column */
+    char *text;          /* a field with its doubled quotes removed */
+    uint64_t room;
+    pl_sorter sorter;
+    bool counted;           /* some count is not 0 */
+    pl_csv_count *counts;   /* by column */
+    pl_dictionary examples; /* the first word of a column that was counted */
+    bool filled;            /* the last field was missing */
+    pl_csv_cell *cells;     /* by column; NULL: no interactions */
+    pl_span cell_text;
+    uint64_t cell_used;
+    pl_span id_text, id_end; /* of the rows of the block: the text that identifies them, and where each ends */
+} pl_csv_scratch;
+
+/* The product of two columns, which is a column of its own after those of the file. */
+typedef struct pl_csv_cross {
+    unsigned left, right, column;
+} pl_csv_cross;
+
+typedef struct pl_csv_absent {
+    uint32_t id;
+    float filler;
+} pl_csv_absent;
+
+typedef struct pl_csv {
+    char separator;
+    bool header, unlabelled, refuse_missing;
+    bool indicated;                /* missing values are a category of their own */
+    bool matched;                  /* columns are those of a model; words unknown to it are left out */
+    bool hashed;                   /* categories are hashed to columns after the numeric ones */
+    bool named_labels;             /* labels are words */
+    unsigned count, label, weight; /* columns of the file; positions of label and weight, or `count` if none */
+    uint32_t numbers, mask;
+    pl_csv_column *columns; /* of the file, then those of interactions */
+    pl_table table;         /* of the model; empty if there is none */
+    pl_csv_cross *crosses;
+    unsigned cross_count;
+    pl_csv_absent *absent; /* numeric columns of the model that the file lacks, with a value for all rows */
+    unsigned absent_count;
+    char *missing_words, *interactions; /* as given; NULL: none */
+    pl_csv_survey *survey;              /* by column, until the roles are decided */
+    pl_dictionary surveyed;             /* the values in the head */
+    pl_csv_count *counts;               /* by column */
+    pl_dictionary examples;
+    pl_exact_sum *sums; /* by column, of other ranks too; NULL: not needed */
+    uint64_t rows;      /* of all ranks */
+    pl_tell tell, warn; /* of the reading */
+    void *user;
+    /* Known words: categories, class names, and an empty word for each numeric column. Their kind is the column. While
+     * rows are read, entries hold the number of a word; at the end it is replaced by the column, which comes from `map`
+     * if matched, else from the order by column and text. */
+    pl_dictionary words;
+    uint32_t *map;
+    char *heading; /* the first line if it holds names, which other inputs may repeat */
+    uint64_t heading_bytes;
+    unsigned blocks;
+    pl_csv_scratch *scratch; /* by block */
+    pl_hash_names hash_names;
+    pl_span id_text, id_start; /* of all rows in the parser: the text that identifies them, and where each starts */
+} pl_csv;
+
+/* A field without quotes. `text` may lie in the scratch memory, where it is valid until the next field is read. */
+typedef struct pl_field {
+    const char *text;
+    uint64_t bytes;
+    bool quoted;
+} pl_field;
+
+/* Reads a field at `p`. Returns the position of the separator, newline or end after it, or NULL on a fault. */
+const char *pl_csv_field(pl_block *block, const char *p, pl_field *field);
+bool pl_csv_missing(const pl_csv *csv, const pl_field *field);
+/* Returns false if the field is not a number. `copy` needs PL_QUOTED_NUMERAL bytes and must outlive the numeral. */
+#define PL_QUOTED_NUMERAL 64
+bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral);
+
+/* The same for a number that is written in this way (csv_decimals.c). */
+bool pl_csv_numeral_in(pl_decimals decimals, const pl_field *field, char *copy, pl_numeral *numeral);
+/* Is the field a number in any way? */
+bool pl_csv_any_numeral(const pl_field *field);
+/* Counts a field of the head for each way in which it is a number, and chooses a way for each column. */
+void pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field);
+void pl_csv_choose_decimals(pl_csv *csv);
+
+/* Inspects the head of the input and decides what each column holds. */
+parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error);
+/* Records a field of the head. Returns false if memory runs out. */
+bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field);
+/* Decides what each column holds, if there is no model to match. */
+parley_status pl_csv_roles(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error);
+/* Finds the first row of another input, which may begin with the same first line. */
+parley_status pl_csv_next(pl_parser *parser, parley_error *error);
+/* Matches the columns with those of a model (csv_match.c). */
+parley_status pl_csv_match(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error);
+/* Finds the column that `word` gives by name or number. Returns `count` if there is none. */
+unsigned pl_csv_find(const pl_csv *csv, const char *word, size_t length);
+/* Fails because the file has no such column. */
+parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
+                               parley_error *error);
+
+/* Finds the number of a word in column j; new words are marked. PL_NOT_FOUND: the word is left out. Returns false if
+ * memory runs out. */
+bool pl_csv_word(pl_block *block, unsigned j, const char *text, uint64_t bytes, uint32_t *number);
+/* Adds an entry for a category. Return false on a fault. */
+bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, float value);
+bool pl_csv_no_memory(pl_block *block);
+static inline void pl_csv_emit(pl_block *block, uint32_t column, float value) {
+    block->index[block->entries] = column;
+    block->value[block->entries++] = value;
+    block->ones &= value == 1.0F;
+}
+
+/* Takes the names of the interactions, such as "a:b,a:c", and gives each a column (csv_cross.c). */
+parley_status pl_csv_cross_open(pl_csv *csv, const char *interactions, const char *path, parley_error *error);
+/* Keeps the field of a column, whose entry is the last one if `there`. Returns false if memory runs out. */
+bool pl_csv_cross_keep(pl_block *block, unsigned j, const pl_field *field, bool there);
+/* Adds the entries of interactions at the end of a row. Returns false on a fault. */
+bool pl_csv_cross_row(pl_block *block);
+
+/* Keeps a field that identifies the current row (csv_ids.c). Returns false if memory runs out. */
+bool pl_csv_id_keep(pl_block *block, const pl_field *field);
+/* Appends the identifying texts of a block to those of the parser, and forgets texts of rows that were discarded. */
+parley_status pl_csv_merge_ids(pl_csv *csv, pl_parser *parser, const pl_block *block, parley_error *error);
+
+/* Adds the entry of a missing value; `odd` says that it is a word among numbers (csv_missing.c). Returns false on a
+ * fault. */
+bool pl_csv_fill(pl_block *block, unsigned j, const pl_field *field, bool odd);
+/* Counts a word that is left out. Returns false if memory runs out. */
+bool pl_csv_unseen(pl_block *block, unsigned j, const pl_field *field);
+parley_status pl_csv_merge_counts(pl_csv *csv, const pl_block *block, parley_error *error);
+/* Counts, examples and sums of this rank, as bytes; they are cleared, because unpacking adds those of all ranks. */
+parley_status pl_csv_pack_counts(pl_csv *csv, const pl_parser *parser, pl_span *out, uint64_t *bytes,
+                                 parley_error *error);
+parley_status pl_csv_unpack_counts(pl_csv *csv, const char *packed, uint64_t bytes, parley_error *error);
+/* Replaces missing values in all rows. */
+parley_status pl_csv_fill_rows(pl_csv *csv, pl_parser *parser, parley_error *error);
+/* Reports missing values and words that were left out. */
+void pl_csv_tell_missing(const pl_csv *csv, const char *path);
+/* The description of the table, for models. The caller frees it with pl_free. */
+parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *error);
+
+/* Gives columns their final numbers and names (csv_finish.c). */
+parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *error);
+
+#endif

@@ -1,0 +1,563 @@
+/* csv_columns.c: finds out what the columns of a CSV input are from its head, the whole lines in its first 256 kB, or
+ * more if they are long. The separator is the one that splits the first lines into equally many fields. The first line
+ * is a header if it has no numbers and no empty fields, of which the first one may be empty. A column with a word in
+ * the head is categorical. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/settings.h"
+#include "data/csv/csv.h"
+#include "data/hash.h"
+
+#define HEAD_BYTES ((uint64_t)256 << 10)
+#define LOOKED_AT 50 /* lines that decide the separator */
+
+typedef struct head {
+    const char *text, *end; /* whole lines */
+    const char *body;       /* after the header */
+    const char *path;
+    uint64_t line; /* line number in the body, from 0 */
+} head;
+
+static const pl_cut by_lines = {.quotes = true};
+
+/* The end of the record at `p`. The last record may have no newline. */
+static const char *record_end(const char *p, const char *end) {
+    const char *next = pl_cut_after(by_lines, p, p, end);
+    return next ? next : end;
+}
+
+static bool is_blank(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
+        p++;
+    return p == end;
+}
+
+/* Reads at least two whole lines. */
+static parley_status read_head(pl_source *source, head *head, parley_error *error) {
+    const char *text;
+    uint64_t bytes;
+    bool whole;
+    for (uint64_t wanted = HEAD_BYTES;; wanted *= 4) {
+        parley_status status = pl_source_head(source, wanted, &text, &bytes, &whole, error);
+        if (status != PARLEY_OK)
+            return status;
+        const char *end = text + bytes, *used = text, *next;
+        unsigned lines = 0;
+        while ((next = pl_cut_after(by_lines, used, used, end))) {
+            lines += !is_blank(used, next);
+            used = next;
+        }
+        if (whole)
+            used = end;
+        *head = (struct head){text, used, text, pl_source_name(source), 0};
+        if (whole || lines >= 2)
+            break;
+        if (wanted >= PL_LONGEST_LINE)
+            return pl_source_too_long(source, lines, error);
+    }
+    if (head->end - head->text >= 3 && memcmp(head->text, "\xef\xbb\xbf", 3) == 0)
+        head->text += 3;
+    for (const char *next; head->text < head->end; head->text = next, head->line++) {
+        next = record_end(head->text, head->end);
+        if (!is_blank(head->text, next))
+            break;
+    }
+    head->body = head->text;
+    return PARLEY_OK;
+}
+
+static unsigned count_fields(const char *p, const char *end, char separator) {
+    unsigned count = 1;
+    for (bool inside = false; p < end; p++) {
+        inside ^= *p == '"';
+        count += *p == separator && !inside;
+    }
+    return count;
+}
+
+/* Are all fields of the first line numbers, as in 1,5;2,5;3,5? */
+static bool holds_numbers(const head *head, char separator) {
+    const char *end = record_end(head->text, head->end), *p = head->text;
+    while (end > p && is_blank(end - 1, end))
+        end--;
+    for (const char *stop;; p = stop + 1) {
+        stop = memchr(p, separator, (size_t)(end - p));
+        const pl_field field = {p, (uint64_t)((stop ? stop : end) - p), true};
+        if (!pl_csv_any_numeral(&field))
+            return false;
+        if (!stop)
+            return true;
+    }
+}
+
+/* Returns the separator that splits the first lines into equally many fields, and the most; else the one that splits
+ * the first line into the most fields. `usual` is that of a model's training table, or 0; it is used if it occurs. */
+static char find_separator(const head *head, char usual) {
+    static const char candidates[] = {',', '\t', ';'};
+    unsigned best = 1, frequent = 1;
+    if (usual && count_fields(head->text, record_end(head->text, head->end), usual) > 1)
+        return usual;
+    char chosen = '\0', fallback = ',';
+    for (unsigned i = 0; i < sizeof candidates; i++) {
+        unsigned first = count_fields(head->text, record_end(head->text, head->end), candidates[i]), lines = 0;
+        bool equal = true;
+        const char *next;
+        for (const char *p = head->text; p < head->end && lines < LOOKED_AT; p = next, lines++) {
+            next = record_end(p, head->end);
+            equal &= is_blank(p, next) || count_fields(p, next, candidates[i]) == first;
+        }
+        if (equal && (first > best || (candidates[i] == ';' && first > 1 && holds_numbers(head, ';')))) {
+            best = first;
+            chosen = candidates[i];
+        }
+        if (first > frequent) {
+            frequent = first;
+            fallback = candidates[i];
+        }
+    }
+    return chosen ? chosen : fallback;
+}
+
+/* Reads the record at `p` and calls `take` for each field. Returns its end, or NULL on a fault, with the message in
+ * `error`. */
+typedef parley_status (*take_field)(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                    parley_error *error);
+static const char *read_record(pl_csv *csv, const head *head, const char *p, uint64_t line, take_field take, void *user,
+                               parley_error *error) {
+    pl_block block = {.text = p, .end = record_end(p, head->end), .state = csv};
+    for (unsigned j = 0; p <= block.end; j++, p++) {
+        pl_field field;
+        p = pl_csv_field(&block, p, &field);
+        if (!p) {
+            pl_fault_fail(&block.fault, head->path, line + block.lines + 1, error);
+            return NULL;
+        }
+        if (take(csv, j, &field, user, error) != PARLEY_OK)
+            return NULL;
+        if (p == block.end || *p == '\n')
+            break;
+    }
+    return block.end;
+}
+
+typedef struct first_line {
+    unsigned fields;
+    bool names; /* no field is a number or empty, apart from the first, which may be empty */
+    bool named; /* some field has text */
+} first_line;
+
+static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                   parley_error *error) {
+    first_line *first = user;
+    (void)error;
+    first->fields = column + 1;
+    bool unnamed = column == 0 && field->bytes == 0; /* tools leave the heading of row numbers empty */
+    first->names &= unnamed || !(pl_csv_missing(csv, field) || pl_csv_any_numeral(field));
+    first->named |= !unnamed;
+    return PARLEY_OK;
+}
+
+/* Is the text UTF-8? Overlong forms and surrogates are left to whoever shows it. */
+static bool is_utf8(const char *text, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes;) {
+        unsigned char c = (unsigned char)text[i++];
+        unsigned more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c < 0xf5 ? 3 : 4;
+        if (more > 3 || (c >= 0x80 && c < 0xc2))
+            return false;
+        for (; more > 0; more--, i++)
+            if (i >= bytes || ((unsigned char)text[i] & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* Copies a name; text that is not UTF-8 is taken for Latin-1, so that names can be stored in JSON. */
+static void copy_name(char *to, const char *text, uint64_t bytes) {
+    bool as_it_is = is_utf8(text, bytes);
+    for (uint64_t i = 0; i < bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (!as_it_is && c >= 0x80)
+            *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(!as_it_is && c >= 0x80 ? 0x80 | (c & 0x3f) : c);
+    }
+}
+
+/* Names a column after its field in the header, if there is one. */
+static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *field, void *user, parley_error *error) {
+    char number[24];
+    (void)user;
+    csv->columns[column].unnamed = csv->header && column == 0 && field->bytes == 0;
+    bool named = field->bytes > 0 && !memchr(field->text, '\0', field->bytes);
+    snprintf(number, sizeof number, "c%u", column + 1);
+    const char *other = csv->columns[column].unnamed ? "Unnamed: 0" : number; /* as pandas calls it */
+    const char *text = named ? field->text : other;
+    uint64_t bytes = named ? field->bytes : strlen(other);
+    char *name = csv->columns[column].name = pl_alloc(2 * bytes + 1, 1);
+    if (!name)
+        return pl_fail_memory(error, "column names", bytes);
+    copy_name(name, text, bytes);
+    csv->columns[column].seed = pl_murmur(name, strlen(name), 0);
+    return PARLEY_OK;
+}
+
+static parley_status check_names(const pl_csv *csv, const head *head, parley_error *error) {
+    pl_dictionary names = {0};
+    parley_status status = PARLEY_OK;
+    for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
+        const char *name = csv->columns[j].name;
+        uint32_t number;
+        if (!pl_dictionary_add(&names, 0, name, strlen(name), &number))
+            status = pl_fail_memory(error, "column names", strlen(name));
+        else if (number < j)
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: two columns are named %.60s; give them different names",
+                             head->path, (unsigned long long)head->line, name);
+    }
+    pl_dictionary_free(&names);
+    return status;
+}
+
+static uint64_t lines_in(const char *p, const char *end) {
+    uint64_t lines = 0;
+    for (; p < end; p++)
+        lines += *p == '\n';
+    return lines;
+}
+
+/* Counts the columns and names them. */
+static parley_status name_columns(pl_csv *csv, head *head, pl_header wanted, parley_error *error) {
+    first_line first = {0, true, false};
+    const char *end = read_record(csv, head, head->text, head->line, look_at_first, &first, error);
+    if (!end)
+        return error ? error->status : PARLEY_BAD_INPUT;
+    csv->header = wanted == PL_HEADER_AUTO ? first.names && first.named : wanted == PL_HEADER_THERE;
+    parley_status status = pl_take(&csv->columns, first.fields, sizeof *csv->columns, "columns", error);
+    if (status != PARLEY_OK)
+        return status;
+    csv->count = first.fields;
+    if (csv->header) {
+        if (!read_record(csv, head, head->text, head->line, name_column, NULL, error))
+            return error ? error->status : PARLEY_BAD_INPUT;
+        head->body = end;
+        head->line += lines_in(head->text, end);
+    }
+    const pl_field none = {"", 0, false};
+    for (unsigned j = 0; j < csv->count && !csv->header && status == PARLEY_OK; j++)
+        status = name_column(csv, j, &none, NULL, error);
+    return status == PARLEY_OK ? check_names(csv, head, error) : status;
+}
+
+static parley_status survey_field(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                  parley_error *error) {
+    (void)user;
+    if (column < csv->count && !pl_csv_survey_field(csv, column, field))
+        return pl_fail_memory(error, "the head of the input", field->bytes);
+    return PARLEY_OK;
+}
+
+static parley_status count_decimals(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                    parley_error *error) {
+    (void)user, (void)error;
+    if (column < csv->count)
+        pl_csv_count_decimals(csv, column, field);
+    return PARLEY_OK;
+}
+
+/* Calls `take` for the values of the head. Faults other than a lack of memory are left for the parser to report. */
+static parley_status walk_head(pl_csv *csv, const head *head, take_field take, parley_error *error) {
+    parley_error why = {0};
+    for (const char *p = head->body; p && p < head->end;) {
+        const char *end = record_end(p, head->end);
+        p = is_blank(p, end) ? end : read_record(csv, head, p, 0, take, NULL, &why);
+    }
+    return why.status == PARLEY_NO_MEMORY ? pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence) : PARLEY_OK;
+}
+
+/* Looks at the values of the head: first at how numbers are written, then at what the columns hold. */
+static parley_status survey(pl_csv *csv, const head *head, parley_error *error) {
+    parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
+    if (status == PARLEY_OK)
+        status = walk_head(csv, head, count_decimals, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_csv_choose_decimals(csv);
+    status = walk_head(csv, head, survey_field, error);
+    pl_dictionary_free(&csv->surveyed);
+    return status;
+}
+
+unsigned pl_csv_find(const pl_csv *csv, const char *word, size_t length) {
+    for (unsigned j = 0; j < csv->count; j++)
+        if (strlen(csv->columns[j].name) == length && memcmp(csv->columns[j].name, word, length) == 0)
+            return j;
+    char digits[12], *end;
+    if (length == 0 || length >= sizeof digits || word[0] < '0' || word[0] > '9')
+        return csv->count;
+    memcpy(digits, word, length);
+    digits[length] = '\0';
+    unsigned long number = strtoul(digits, &end, 10);
+    return *end || number < 1 || number > csv->count ? csv->count : (unsigned)number - 1;
+}
+
+/* Finds the column that was meant, which is one of the same letters in any case, or the one that differs least. NULL:
+ * none. */
+static const char *find_near(const pl_csv *csv, const char *word) {
+    const char **names = csv->header && *word ? pl_alloc(csv->count, sizeof *names) : NULL;
+    const char *near = NULL;
+    for (unsigned j = 0; j < csv->count && names; j++) {
+        names[j] = csv->columns[j].name;
+        if (strcasecmp(names[j], word) == 0)
+            near = names[j];
+    }
+    if (!near && names && strlen(word) > 2)
+        near = pl_nearest(word, names, csv->count);
+    pl_free(names);
+    return near;
+}
+
+parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
+                               parley_error *error) {
+    enum { SHOWN = 8 };
+    char names[SHOWN * 44] = "", asked[64], hint[96] = "";
+    for (unsigned j = 0; j < csv->count && j < SHOWN; j++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", j ? ", " : "", csv->columns[j].name);
+    snprintf(asked, sizeof asked, "%.*s", (int)(length < 60 ? length : 60), word);
+    const char *near = find_near(csv, asked);
+    if (near)
+        snprintf(hint, sizeof hint, "; did you mean %.60s?", near);
+    else if (length > 0 && csv->count == 1)
+        snprintf(hint, sizeof hint, "; fields are separated by commas, tabs or semicolons");
+    else if (length > 0 && !csv->header)
+        snprintf(hint, sizeof hint, "; its first line holds values, not names");
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: %s has no such column; its %u column%s %s%s%s", flag, asked, path,
+                   csv->count, csv->count == 1 ? " is" : "s are", names, csv->count > SHOWN ? ", ..." : "", hint);
+}
+
+static bool named_as_label(const char *name, const char *wanted) {
+    for (; *name && (*name | 0x20) == *wanted; name++, wanted++)
+        ;
+    return !*name && !*wanted;
+}
+
+/* Finds a column with a common name for labels. */
+static unsigned find_label(const pl_csv *csv) {
+    static const char *const names[] = {"label", "target", "y", "class"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        for (unsigned j = 0; j < csv->count; j++)
+            if (named_as_label(csv->columns[j].name, names[i]))
+                return j;
+    return csv->count;
+}
+
+typedef enum mark { CATEGORICAL, CHOSEN, DROPPED } mark;
+
+/* Marks the columns of a list of names or numbers. */
+static parley_status mark_columns(pl_csv *csv, const char *path, const char *flag, const char *list, mark mark,
+                                  parley_error *error) {
+    for (; list && *list; list += strspn(list, ",")) {
+        size_t length = strcspn(list, ",");
+        unsigned column = pl_csv_find(csv, list, length);
+        if (column == csv->count)
+            return pl_csv_no_column(csv, path, flag, list, length, error);
+        csv->columns[column].categorical |= mark == CATEGORICAL;
+        csv->columns[column].chosen |= mark == CHOSEN;
+        csv->columns[column].dropped |= mark == DROPPED;
+        list += length;
+    }
+    return PARLEY_OK;
+}
+
+/* Marks the column whose text is kept. Its name may have commas. */
+static parley_status mark_id(pl_csv *csv, const char *path, const char *id, parley_error *error) {
+    if (!id || !*id)
+        return PARLEY_OK;
+    unsigned column = pl_csv_find(csv, id, strlen(id));
+    if (column == csv->count)
+        return pl_csv_no_column(csv, path, "--id", id, strlen(id), error);
+    csv->columns[column].identifies = true;
+    return PARLEY_OK;
+}
+
+static parley_status ask_for_label(const pl_csv *csv, const char *path, parley_error *error) {
+    parley_error names;
+    pl_csv_no_column(csv, path, "", "", 0, &names);
+    const char *list = strstr(names.sentence, "; its ");
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s: name the label column with --label-column%s", path, list ? list : "");
+}
+
+/* Finds the columns of labels and weights. A file without names has its label in the last column. */
+static parley_status choose_label(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    const char *label = reading->label_column, *weight = reading->weight_column;
+    csv->weight = csv->count;
+    csv->label = label && *label ? pl_csv_find(csv, label, strlen(label)) : find_label(csv);
+    if (label && *label && csv->label == csv->count)
+        return pl_csv_no_column(csv, path, "--label-column", label, strlen(label), error);
+    if (weight && *weight && (csv->weight = pl_csv_find(csv, weight, strlen(weight))) == csv->count)
+        return pl_csv_no_column(csv, path, "--weight-column", weight, strlen(weight), error);
+    if (csv->label == csv->count && !reading->model_columns && csv->header && !reading->unlabelled)
+        return ask_for_label(csv, path, error);
+    if (csv->label == csv->count && !reading->model_columns && !reading->unlabelled)
+        csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
+    if (csv->label == csv->weight && csv->label < csv->count)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--weight-column %s: this is the label column of %s; name another column", weight, path);
+    return PARLEY_OK;
+}
+
+static parley_status choose_columns(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    parley_status status = choose_label(csv, path, reading, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--categorical", reading->categorical, CATEGORICAL, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--columns", reading->columns, CHOSEN, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--ignore", reading->ignore, DROPPED, error);
+    if (status == PARLEY_OK)
+        status = mark_id(csv, path, reading->id, error);
+    for (unsigned j = 0; j < csv->count && status == PARLEY_OK && reading->columns && *reading->columns; j++)
+        csv->columns[j].dropped |= !csv->columns[j].chosen;
+    return status;
+}
+
+static bool has_categories(const pl_csv *csv) {
+    for (unsigned j = 0; j < csv->count; j++)
+        if (csv->columns[j].role == PL_CATEGORIES || (csv->indicated && csv->columns[j].role != PL_IGNORED))
+            return true;
+    return false;
+}
+
+static void tell_columns(const pl_csv *csv, const pl_reading *reading, const char *path) {
+    char sentence[560], weight[96] = "";
+    unsigned categories = 0, ignored = 0;
+    if (!reading->tell || reading->unlabelled)
+        return;
+    for (unsigned j = 0; j < csv->count; j++) {
+        categories += csv->columns[j].role == PL_CATEGORIES;
+        ignored += csv->columns[j].role == PL_IGNORED;
+    }
+    if (csv->weight < csv->count)
+        snprintf(weight, sizeof weight, ", weights %.60s", csv->columns[csv->weight].name);
+    snprintf(sentence, sizeof sentence,
+             "reading %s: %s, %s names in its first line; label %.60s%s%s, %u column%s of "
+             "numbers, %u of %scategories%s",
+             path,
+             csv->separator == ','    ? "commas"
+             : csv->separator == '\t' ? "tabs"
+                                      : "semicolons",
+             csv->header ? "with" : "no", csv->columns[csv->label].name, csv->named_labels ? " (words)" : "", weight,
+             csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "",
+             csv->numbers + categories == 0 ? "; with no column to predict from, the model is a constant"
+             : ignored                      ? ", others not used"
+                                            : "");
+    reading->tell(reading->user, sentence);
+}
+
+static parley_status set_hashes(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error) {
+    unsigned bits = reading->model_bits  ? reading->model_bits
+                    : reading->hash_bits ? reading->hash_bits
+                                         : PL_USUAL_HASH_BITS;
+    bool given = reading->settings && (pl_setting_given(reading->settings, "hash_bits") || reading->keep_names);
+    if (!csv->hashed && given)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--%s has no effect: the categories of %s are not hashed; add "
+                       "--categories hash",
+                       reading->keep_names ? "keep-names" : "hash-bits", path);
+    csv->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
+    csv->hash_names.bits = bits;
+    return PARLEY_OK;
+}
+
+static parley_status keep_heading(pl_csv *csv, const char *text, uint64_t bytes, parley_error *error) {
+    parley_status status = pl_take(&csv->heading, bytes, 1, "column names", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(csv->heading, text, (size_t)bytes);
+    csv->heading_bytes = bytes;
+    return status;
+}
+
+parley_status pl_csv_next(pl_parser *parser, parley_error *error) {
+    const pl_csv *csv = parser->state;
+    const char *text;
+    uint64_t bytes, mark;
+    bool whole;
+    parley_status status = pl_source_head(parser->source, csv->heading_bytes + 3, &text, &bytes, &whole, error);
+    if (status != PARLEY_OK)
+        return status;
+    mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    bool again = csv->heading && bytes >= mark + csv->heading_bytes &&
+                 memcmp(text + mark, csv->heading, (size_t)csv->heading_bytes) == 0;
+    parser->cut.skip = mark + (again ? csv->heading_bytes : 0);
+    parser->lines = again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0;
+    return PARLEY_OK;
+}
+
+/* Takes words for missing values from the settings, else from the model. */
+static parley_status keep_words(pl_csv *csv, const pl_reading *reading, parley_error *error) {
+    const char *words =
+        reading->missing_words && *reading->missing_words ? reading->missing_words : csv->table.missing_words;
+    csv->missing_words = words ? pl_strdup(words) : NULL;
+    return !words || csv->missing_words ? PARLEY_OK : pl_fail_memory(error, "words", strlen(words));
+}
+
+/* Finds out what the columns are. Sets `head->body` to the first row. */
+static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading, parley_error *error) {
+    static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
+    csv->unlabelled = reading->unlabelled;
+    csv->refuse_missing = reading->missing == PL_MISSING_REFUSED;
+    csv->tell = reading->tell;
+    csv->warn = reading->warn;
+    csv->user = reading->user;
+    parley_status status = pl_table_read(reading->table, "the model", &csv->table, error);
+    if (status == PARLEY_OK)
+        status = keep_words(csv, reading, error);
+    if (status != PARLEY_OK)
+        return status;
+    csv->separator = reading->separator ? separators[reading->separator] : find_separator(head, csv->table.separator);
+    status = name_columns(csv, head, reading->header, error);
+    if (status == PARLEY_OK)
+        status = choose_columns(csv, head->path, reading, error);
+    if (status == PARLEY_OK)
+        status = survey(csv, head, error);
+    if (status == PARLEY_OK)
+        status = reading->model_columns ? pl_csv_match(csv, head->path, reading, error)
+                                        : pl_csv_roles(csv, reading, head->path, error);
+    return status;
+}
+
+parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error) {
+    const char *path = pl_source_name(parser->source);
+    parley_error own;
+    error = error ? error : &own;
+    head head;
+    parley_status status = read_head(parser->source, &head, error);
+    if (status == PARLEY_OK && head.text == head.end)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; the input is empty", path);
+    if (status == PARLEY_OK)
+        status = inspect(csv, &head, reading, error);
+    if (status == PARLEY_OK)
+        status = set_hashes(csv, reading, path, error);
+    if (status == PARLEY_OK && !reading->model_columns)
+        tell_columns(csv, reading, path);
+    uint64_t skip = (uint64_t)(head.body - head.text);
+    if (status == PARLEY_OK && csv->header)
+        status = keep_heading(csv, head.text, skip, error);
+    const char *text;
+    bool whole;
+    uint64_t bytes;
+    if (status == PARLEY_OK)
+        status = pl_source_head(parser->source, 0, &text, &bytes, &whole, error);
+    if (status != PARLEY_OK)
+        return status;
+    parser->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true};
+    parser->lines = head.line;
+    parser->columns = reading->model_columns ? reading->model_columns
+                      : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
+                                             : csv->numbers;
+    parser->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
+    for (unsigned j = 0; j < csv->count && parser->needs_all; j++)
+        if (csv->columns[j].fill == PL_FILL_KNOWN)
+            csv->columns[j].fill = reading->missing == PL_MISSING_MEDIAN ? PL_FILL_MEDIAN : PL_FILL_MEAN;
+    return PARLEY_OK;
+}

@@ -1,0 +1,324 @@
+/* scd.c: primal coordinate descent on columns, the local solver of CoCoA and CoCoA+ by columns (Smith et al. 2018), for
+ * smooth losses of bounded curvature and any penalty.
+ *
+ * v is X w, one entry per row. If the intercept b is free, v is defined only up to a constant, because b is solved on
+ * v. A worker owns the w_j of its columns. The joint effect of the workers' changes A_k D_k is bounded by the effect
+ * that each would have alone if it were sigma times as large: the mean loss is convex, so for sigma = K
+ *
+ *     f(v + sum_k A_k D_k) <= (1/K) sum_k f(v + K A_k D_k)
+ *
+ * and each worker minimises its term on the right plus its penalty (scd_solve.c). For quadratic losses the same holds
+ * for any sigma >= |sum A_k D_k|^2 / sum |A_k D_k|^2, which `add` watches; for others P is watched too.
+ *
+ * Every look at v (scd_look.c) gives the certificate and the next working sets (scd_set.c). The loop asks for one when
+ * the working sets are solved, or when it costs little compared with the steps made since. */
+#include "linear/columns/scd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+
+#define MOST_PROGRESS 0.01 /* working sets are solved to a part of the gap equal to their share of the non-zeros, */
+#define LEAST_PROGRESS 0.1 /* within these limits, since small sets cost less than the next look */
+#define GRAM_PROGRESS 1e-6 /* with steps by inner products that costs almost nothing */
+#define TARGET_SHARE 0.75  /* but not beyond this part of the run's target, */
+#define SMALL_SET 5.0      /* or this multiple of their share of the non-zeros, since small sets cost little */
+#define MOST_PACE 2.0      /* extrapolate at most this multiple of the last change of the penalty */
+#define READING 0.4        /* cost of a pass that only reads, relative to one that steps */
+#define START_ROWS 4096    /* rows of all workers that are added up at a time */
+
+static void choose_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    double began = pl_engine_now(this->team->engine);
+    pl_scd_choose(this, &this->workers[k]);
+    this->workers[k].seconds = pl_engine_now(this->team->engine) - began;
+}
+
+static void solve_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    pl_scd_worker *worker = &this->workers[k];
+    double began = pl_engine_now(this->team->engine);
+    if (this->columns_known && this->gap <= this->target)
+        worker->members = 0; /* there is nothing left to do */
+    pl_scd_solve(this, worker, this->team->first + k);
+    worker->seconds += pl_engine_now(this->team->engine) - began;
+}
+
+static void report(const pl_scd *this, double looked, pl_update *update) {
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        const pl_scd_worker *worker = &this->workers[k];
+        uint64_t nonzeros = this->columns->nonzeros[k];
+        update[k] = (pl_update){.shrink = 1.0,
+                                .weight = this->columns->weight[k],
+                                .count = this->x->columns,
+                                .value = worker->change,
+                                .seconds = worker->seconds + looked,
+                                .passes = nonzeros ? worker->visited / (double)nonzeros : 1.0};
+        update[k].scalars[PL_SUM_SPREAD] = update[k].scalars[PL_SUM_CHANGE] = worker->spread;
+    }
+}
+
+/* Agrees on the size of the working sets of all workers, and whether all are solved. */
+static parley_status agree(pl_scd *this, parley_error *error) {
+    const pl_team *team = this->team;
+    double sums[2];
+    for (unsigned k = 0; k < team->hosted; k++) {
+        team->worker_sums[2 * k] = (double)this->workers[k].nonzeros;
+        team->worker_sums[2 * k + 1] = !this->workers[k].solved;
+    }
+    parley_status status = pl_team_sum(team, team->worker_sums, 2, sums, error);
+    this->share = this->x->nonzeros ? fmin(1.0, sums[0] / (double)this->x->nonzeros) : 1.0;
+    this->solved = sums[1] == 0;
+    return status;
+}
+
+/* How far the next solution lies on the line through the last two. */
+static void pace(pl_scd *this) {
+    double change = this->l1_then - this->l1_last;
+    if (!this->predicting)
+        return;
+    this->pace = this->l1_last > 0 && change < 0 ? fmin(MOST_PACE, (this->glm->l1 - this->l1_then) / change) : 0.0;
+    this->l1_last = this->l1_then;
+}
+
+/* If sets are solved and the gap is still too large, their estimate is wrong, so they are solved further. */
+static double strictness(pl_scd *this) {
+    if (this->l1_then != fmax(this->glm->l1, 1e-300))
+        this->strict = 1.0; /* the penalty changed */
+    else if (this->columns_known && this->solved && this->gap > this->target)
+        this->strict *= 0.25;
+    return this->strict;
+}
+
+/* The part of the gap to which sets are solved. */
+static double progress_of(const pl_scd *this) {
+    if (pl_scd_is_full(this->x))
+        return LEAST_PROGRESS; /* a look is cheap there */
+    if (this->gram.slots && pl_scd_gram_pays(this, this->workers))
+        return GRAM_PROGRESS;
+    return this->l1_then > 0 ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
+                             : LEAST_PROGRESS; /* the first set is a guess */
+}
+
+static void set_tolerance(pl_scd *this) {
+    double workers = this->team->workers, progress = progress_of(this);
+    double least = strictness(this) * fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
+    if (this->columns_known)
+        this->tolerance = fmax(progress * this->gap, least) / workers;
+    else if (this->renewed) /* v stays: the strong rule is seldom wrong, so the set may well be the last */
+        this->tolerance = fmax(progress * progress * this->gap, least) / workers;
+    else
+        this->tolerance *= LEAST_PROGRESS; /* there was no look: continue with the same sets */
+}
+
+static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    pl_engine *engine = this->team->engine;
+    double began = pl_engine_now(engine), workers = this->team->workers;
+    bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
+    (void)evaluation;
+    parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->v = v;
+    this->round = round;
+    this->choosing = this->columns_known || this->renewed;
+    this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
+    this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
+    double looked = pl_engine_now(engine) - began;
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        this->workers[k].seconds = 0;
+    if (this->choosing)
+        engine->type->run(engine, choose_task, this, this->team->hosted);
+    set_tolerance(this);
+    pace(this);
+    if (this->team->hosted == 1)
+        solve_task(this, 0); /* run it here, so that it has the threads */
+    else
+        engine->type->run(engine, solve_task, this, this->team->hosted);
+    report(this, looked, update);
+    if (this->choosing)
+        this->l1_then = fmax(this->glm->l1, 1e-300);
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = this->predicting = false;
+    return agree(this, error);
+}
+
+static void commit(pl_local *local, unsigned k, double gamma) {
+    pl_scd *this = (pl_scd *)local;
+    pl_scd_worker *worker = &this->workers[k];
+    for (uint64_t m = 0; m < worker->members && gamma != 1.0; m++) {
+        double *w = &this->w[worker->set[m]];
+        *w = worker->begun[m] + gamma * (*w - worker->begun[m]);
+    }
+    worker->offset += gamma * worker->pending;
+}
+
+/* Gathers the non-zero w_j of all ranks, as pairs of index and value. */
+static parley_status gather(const pl_scd *this, double *w, parley_error *error) {
+    pl_engine *engine = this->team->engine;
+    unsigned ranks = engine->ranks, rank = engine->rank;
+    double *counts, *table = NULL;
+    uint64_t *bounds = NULL, mine = 0;
+    parley_status status = pl_take(&counts, 2 * (uint64_t)ranks, sizeof *counts, "the model's parts", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "the model's parts", error);
+    for (uint64_t j = 0; j <= this->x->rows && status == PARLEY_OK; j++)
+        mine += this->w[j] != 0;
+    if (status == PARLEY_OK) {
+        counts[rank] = (double)mine;
+        status = pl_sum_workers(engine, PL_EACH_RANK, counts, ranks, counts + ranks, error);
+    }
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
+        bounds[r + 1] = bounds[r] + 2 * (uint64_t)counts[ranks + r];
+    if (status == PARLEY_OK)
+        status = pl_take(&table, bounds[ranks], sizeof *table, "the model's parts", error);
+    if (status == PARLEY_OK) {
+        double *next = table + bounds[rank];
+        for (uint64_t j = 0; j <= this->x->rows; j++)
+            if (this->w[j] != 0) {
+                *next++ = (double)j;
+                *next++ = this->w[j];
+            }
+        status = pl_all_gather(engine, table, bounds, error);
+    }
+    for (uint64_t e = 0; status == PARLEY_OK && e < bounds[ranks]; e += 2)
+        w[(uint64_t)table[e]] = table[e + 1];
+    pl_free(table);
+    pl_free(bounds);
+    pl_free(counts);
+    return status;
+}
+
+static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
+    const pl_scd *this = (const pl_scd *)local;
+    const pl_glm *glm = this->glm;
+    double offset = 0;
+    parley_status status = PARLEY_OK;
+    (void)v;
+    memset(w, 0, glm->size * sizeof *w);
+    if (this->team->engine->ranks == 1)
+        memcpy(w, this->w, glm->size * sizeof *w);
+    else
+        status = gather(this, w, error);
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        this->team->worker_sums[k] = this->workers[k].offset;
+    if (status == PARLEY_OK && glm->intercept == PL_FREE) {
+        status = pl_team_sum(this->team, this->team->worker_sums, 1, &offset, error);
+        w[this->x->rows] = this->b - offset;
+    }
+    return status;
+}
+
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    (void)update;
+    parley_status status = pl_scd_look(this, v, error);
+    *evaluation = this->evaluation;
+    return status == PARLEY_OK ? primal(local, v, w, error) : status;
+}
+
+static double evaluate_passes(const pl_local *local) {
+    const pl_scd *this = (const pl_scd *)local;
+    return this->solved ? 0.0 : READING * this->share;
+}
+
+/* worker->change = A_k w_k. */
+static void multiply_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    pl_scd_worker *worker = &this->workers[k];
+    const pl_matrix *x = this->x;
+    memset(worker->change, 0, x->columns * sizeof *worker->change);
+    for (uint64_t n = 0; n < worker->count && !pl_stop_due(); n++) {
+        uint64_t j = worker->column[n], begin = x->start[j];
+        if (j == x->rows || this->w[j] == 0)
+            continue;
+        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+                      this->w[j] * pl_column_scale(this->glm, j), worker->change);
+    }
+}
+
+/* v = sum_k worker->change, in the order of the canonical tree. */
+static parley_status add_changes(const pl_scd *this, double *v, parley_error *error) {
+    uint64_t rows = this->x->columns, hosted = this->team->hosted;
+    double *part;
+    if (this->team->workers == 1 && this->team->engine->ranks == 1) {
+        memcpy(v, this->workers[0].change, rows * sizeof *v);
+        return pl_stop_check(error);
+    }
+    parley_status status = pl_take(&part, hosted * START_ROWS, sizeof *part, "the start", error);
+    for (uint64_t i = 0; i < rows && status == PARLEY_OK; i += START_ROWS) {
+        uint64_t count = rows - i < START_ROWS ? rows - i : START_ROWS;
+        for (uint64_t k = 0; k < hosted; k++)
+            memcpy(part + k * count, this->workers[k].change + i, count * sizeof *part);
+        status = pl_team_sum(this->team, part, (unsigned)count, v + i, error);
+    }
+    pl_free(part);
+    return status;
+}
+
+static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    const pl_matrix *x = this->x;
+    pl_engine *engine = this->team->engine;
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        worker->offset = 0;
+        for (uint64_t n = 0; n < worker->count; n++)
+            this->w[worker->column[n]] = w[worker->column[n]];
+    }
+    engine->type->run(engine, multiply_task, this, this->team->hosted);
+    parley_status status = add_changes(this, v, error);
+    if (this->glm->intercept == PL_PENALISED)
+        for (uint64_t i = 0; i < x->columns; i++)
+            v[i] += w[x->rows];
+    this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
+    this->objective = INFINITY;
+    this->l1_then = this->l1_before = this->l1_last = 0;
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = this->predicting = false;
+    return status;
+}
+
+/* u does not depend on the penalty, so no pass over the data is needed before the next round. */
+static parley_status renew(pl_local *local, double *v, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    (void)v, (void)error;
+    this->renewed = this->l1_then > 0;
+    this->predicting = this->renewed && !this->quadratic;
+    this->l1_before = this->l1_then;
+    this->again = this->columns_known;
+    this->columns_known = this->penalty_known = false;
+    this->objective = INFINITY;
+    return PARLEY_OK;
+}
+
+static uint64_t entries(const pl_problem *problem) { return pl_glm_of(problem)->data->x.rows; }
+
+static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
+
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
+
+static const pl_local_restart restart = {.start = start, .renew = renew};
+
+const pl_local_type pl_local_scd = {
+    .name = "scd",
+    .help = "primal coordinate descent on columns; needs a smooth loss of bounded curvature",
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_PENALTY | PL_FACT_DUAL | PL_FACT_BOUNDED | PL_FACT_ONE_OUTPUT,
+    .traits = PL_GIVES_CHANGES | PL_KNOWS_SIGMA | PL_OWNS_COLUMNS,
+    .settings = reads,
+    .restart = &restart,
+    .entries = entries,
+    .bytes = pl_scd_bytes,
+    .open = pl_scd_open,
+    .work = work,
+    .evaluate = evaluate,
+    .evaluate_passes = evaluate_passes,
+    .commit = commit,
+    .primal = primal,
+    .metric = metric,
+    .state = pl_scd_state,
+    .close = pl_scd_close,
+};

@@ -1,0 +1,180 @@
+/* scd_setup.c: allocates the scd solver. */
+#include <math.h>
+#include <string.h>
+
+#include "linear/columns/scd.h"
+
+#define CHUNKS 64   /* least number of chunks of all workers' columns, which are tasks of a pass */
+#define BY_ROW 5    /* number of a worker's arrays by row */
+#define BY_COLUMN 7 /* number of arrays of all columns */
+#define ALL_ROWS 5  /* number of arrays of all rows */
+#define SUMS 4      /* sums of a chunk */
+#define GRAM 3000   /* most columns of the table */
+
+void pl_scd_close(pl_local *local) {
+    pl_scd *this = (pl_scd *)local;
+    if (!this)
+        return;
+    void *owned[] = {this->workers,    this->wide,        this->lists,        this->values,
+                     this->rests,      this->w,           this->last,         this->u,
+                     this->norm2,      this->mass,        this->loss,         this->slope,
+                     this->metric,     this->qt,          this->sums,         this->reach,
+                     this->anchor_u,   this->anchor_qt,   this->gram.slot,    this->gram.list,
+                     this->gram.begin, this->gram.listed, this->gram.listing, this->gram.column,
+                     this->gram.table, this->gram.norm2,  this->gram.mass,    this->gram.slope,
+                     this->gram.ahead, this->gram.then,   this->gram.change,  this->gram.curvature,
+                     this->gram.sums,  this->gram.factor, this->gram.support, this};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+}
+
+static uint64_t owned_columns(const pl_team *columns) {
+    uint64_t count = columns->first == 0 && columns->hosted ? 1 : 0; /* room for an intercept */
+    for (unsigned k = 0; k < columns->hosted; k++)
+        count += columns->rows[k];
+    return count;
+}
+
+/* Only a single worker has a table. With several workers, the columns of each change too much from round to round. */
+static uint64_t gram_capacity(const pl_setup *setup) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    uint64_t columns = setup->by_column->rows;
+    bool wanted = setup->team->workers == 1 && setup->team->hosted == 1 && glm->l1_ratio > 0 &&
+                  glm->intercept != PL_PENALISED && setup->settings->updates != PL_DELAYED;
+    return !wanted ? 0 : columns < GRAM ? columns : GRAM;
+}
+
+static uint64_t gram_bytes(uint64_t capacity, const pl_matrix *x) {
+    if (capacity == 0)
+        return 0;
+    return capacity * capacity * (sizeof(float) + sizeof(double)) + capacity * sizeof(uint32_t) +
+           x->nonzeros * sizeof(pl_scd_entry) + (x->rows + 2 * x->columns) * sizeof(uint32_t) +
+           (2 * x->columns + 1 + (8 + PL_SCD_GRAM_TASKS * PL_FULL_VECTORS) * capacity) * sizeof(double);
+}
+
+uint64_t pl_scd_bytes(const pl_setup *setup) {
+    uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
+    return (rows * (ALL_ROWS + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
+           owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1) +
+           gram_bytes(gram_capacity(setup), setup->by_column);
+}
+
+static bool take_gram(pl_scd *this, uint64_t capacity) {
+    pl_scd_gram *gram = &this->gram;
+    if (capacity == 0)
+        return true;
+    gram->slot = pl_alloc(this->x->rows, sizeof *gram->slot);
+    gram->column = pl_alloc(capacity, sizeof *gram->column);
+    gram->table = pl_alloc(capacity * capacity, sizeof *gram->table);
+    gram->norm2 = pl_alloc(capacity, sizeof *gram->norm2);
+    gram->mass = pl_alloc(capacity, sizeof *gram->mass);
+    gram->slope = pl_alloc(capacity, sizeof *gram->slope);
+    gram->ahead = pl_alloc(capacity, sizeof *gram->ahead);
+    gram->then = pl_alloc(capacity, sizeof *gram->then);
+    gram->change = pl_alloc(capacity, sizeof *gram->change);
+    gram->curvature = pl_alloc(this->x->columns, sizeof *gram->curvature);
+    gram->list = pl_alloc(this->x->nonzeros, sizeof *gram->list);
+    gram->begin = pl_alloc(this->x->columns + 1, sizeof *gram->begin);
+    gram->listed = pl_alloc(this->x->columns, sizeof *gram->listed);
+    gram->listing = pl_alloc(this->x->columns, sizeof *gram->listing);
+    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * PL_FULL_VECTORS * capacity, sizeof *gram->sums);
+    gram->factor = pl_alloc(capacity * capacity, sizeof *gram->factor);
+    gram->support = pl_alloc(capacity, sizeof *gram->support);
+    gram->capacity = capacity;
+    for (uint64_t j = 0; gram->slot && j < this->x->rows; j++)
+        gram->slot[j] = PL_SCD_NO_SLOT;
+    return gram->slot && gram->list && gram->begin && gram->listed && gram->listing && gram->column && gram->table &&
+           gram->norm2 && gram->mass && gram->slope && gram->ahead && gram->then && gram->change && gram->curvature &&
+           gram->sums && gram->factor && gram->support;
+}
+
+static void place_rows(pl_scd *this) {
+    uint64_t rows = this->x->columns;
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        double *next = this->wide + k * BY_ROW * rows,
+               **arrays[BY_ROW] = {&this->workers[k].z, &this->workers[k].slope, &this->workers[k].curvature,
+                                   &this->workers[k].step, &this->workers[k].change};
+        for (unsigned a = 0; a < BY_ROW; a++)
+            *arrays[a] = next + a * rows;
+    }
+}
+
+/* Lists a worker's columns in the order of its parts. A penalised intercept is the last column of the first worker. */
+static void place_columns(pl_scd *this) {
+    const pl_team *team = this->columns;
+    uint64_t all = owned_columns(team), begin = 0;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        worker->column = this->lists + begin;
+        worker->set = this->lists + all + begin;
+        worker->order = this->lists + 2 * all + begin;
+        worker->begun = this->values + begin;
+        worker->base = this->values + all + begin;
+        worker->past = this->values + 2 * all + PL_SCD_PAST * begin;
+        worker->rest = this->rests + begin;
+        for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+            for (uint64_t r = 0; r < team->parts[p].count; r++)
+                for (uint64_t j = team->parts[p].ranges[r].begin; j < team->parts[p].ranges[r].end; j++)
+                    worker->column[worker->count++] = j;
+        if (team->first + k == 0 && this->glm->intercept == PL_PENALISED)
+            worker->column[worker->count++] = this->x->rows;
+        begin += worker->count;
+    }
+}
+
+static bool take_arrays(pl_scd *this) {
+    uint64_t rows = this->x->columns, columns = this->x->rows + 1, all = owned_columns(this->columns);
+    unsigned hosted = this->team->hosted;
+    this->workers = pl_alloc(hosted, sizeof *this->workers);
+    this->wide = pl_alloc(hosted * BY_ROW * rows, sizeof *this->wide);
+    this->lists = pl_alloc(3 * all, sizeof *this->lists);
+    this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
+    this->rests = pl_alloc(all, 1);
+    this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
+    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w,     &this->last,   &this->u,        &this->norm2,
+                                             &this->mass,  &this->reach,  &this->anchor_u, &this->loss,
+                                             &this->slope, &this->metric, &this->qt,       &this->anchor_qt};
+    bool all_there = this->workers && this->wide && this->lists && this->values && this->rests && this->sums;
+    for (unsigned a = 0; a < sizeof arrays / sizeof *arrays && all_there; a++) {
+        *arrays[a] = pl_alloc(a < BY_COLUMN ? columns : rows, sizeof(double));
+        all_there = *arrays[a] != NULL;
+    }
+    return all_there;
+}
+
+parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    pl_scd *this;
+    double scale, b;
+    parley_status status = pl_take(&this, 1, sizeof *this, "scd", error);
+    if (status != PARLEY_OK)
+        return status;
+    *this = (pl_scd){.base = {&pl_local_scd},
+                     .glm = glm,
+                     .team = setup->team,
+                     .columns = setup->columns,
+                     .x = setup->by_column,
+                     .delayed = setup->settings->updates == PL_DELAYED,
+                     .quadratic = glm->loss->quadratic,
+                     .objective = INFINITY,
+                     .drift = -1,
+                     .caution = 1};
+    this->even = this->quadratic && !glm->data->weight ? 1.0 / glm->total : 0.0;
+    this->chunks = setup->team->workers < CHUNKS ? CHUNKS / setup->team->workers : 1;
+    if (!take_arrays(this) || !take_gram(this, gram_capacity(setup)))
+        status = pl_fail_memory(error, "scd", pl_scd_bytes(setup));
+    if (status == PARLEY_OK)
+        status = pl_null_objective(glm, setup->team, &scale, &b, error);
+    if (status != PARLEY_OK) {
+        pl_scd_close(&this->base);
+        return status;
+    }
+    this->b = glm->intercept == PL_FREE ? b : 0.0;
+    this->target = setup->settings->gap * scale;
+    place_rows(this);
+    place_columns(this);
+    for (uint64_t j = 0; j <= this->x->rows; j++)
+        this->norm2[j] = this->reach[j] = -1;
+    *out = &this->base;
+    return PARLEY_OK;
+}

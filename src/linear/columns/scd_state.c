@@ -1,0 +1,100 @@
+/* scd_state.c: the state of scd between two rounds: w, the working sets, the results of the last look, and the table of
+ * inner products. State that only the next penalty of a path would need is left out. */
+#include "linear/columns/scd.h"
+#include "linear/rows/order.h"
+
+static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
+    PL_STATE_VALUES(state, name, PL_UNSURE(at->b), PL_UNSURE(at->value), PL_UNSURE(at->conjugate),
+                    PL_WITHIN(at->heavy, 0, 1), PL_UNSURE(at->tilt), PL_UNSURE(at->pull), PL_UNSURE(at->reach),
+                    PL_VALUE(at->softened), PL_VALUE(at->penalised), PL_UNSURE(at->penalty),
+                    PL_UNSURE(at->penalty_conjugate));
+}
+
+static void list_look(pl_scd *this, pl_state *state) {
+    uint64_t rows = this->x->columns;
+    PL_STATE_VALUES(state, "look", PL_VALUE(this->b), PL_VALUE(this->rows_known), PL_VALUE(this->columns_known),
+                    PL_VALUE(this->penalty_known), PL_VALUE(this->again), PL_VALUE(this->l1_looked),
+                    PL_UNSURE(this->objective), PL_UNSURE(this->gap), PL_UNSURE(this->largest),
+                    PL_VALUE(this->l1_before), PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares),
+                    PL_WITHIN(this->caution, 0, DBL_MAX), PL_VALUE(this->tolerance), PL_VALUE(this->strict),
+                    PL_VALUE(this->share), PL_VALUE(this->solved), PL_VALUE(this->drift), PL_VALUE(this->all));
+    list_evaluation(state, "found", &this->found);
+    list_evaluation(state, "evaluation", &this->evaluation);
+    if (this->rows_known) {
+        pl_state_array(state, "loss", this->loss, PL_F64, rows);
+        pl_state_array(state, "slope", this->slope, PL_F64, rows);
+        pl_state_array(state, "metric", this->metric, PL_F64, rows);
+    }
+    pl_state_array(state, "anchor_qt", this->anchor_qt, PL_F64, rows);
+}
+
+/* A working set has some of the worker's columns, in the same order. */
+static bool is_subset(const pl_scd_worker *worker) {
+    uint64_t found = 0;
+    for (uint64_t n = 0; n < worker->count && found < worker->members; n++)
+        found += worker->set[found] == worker->column[n];
+    return found == worker->members;
+}
+
+static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
+    const pl_team *columns = this->columns;
+    double *arrays[] = {this->w, this->u, this->anchor_u, this->reach};
+    static const char *const names[] = {"w", "u", "anchor_u", "reach"}, *const of_ones[] = {"w_ones", "u_ones",
+                                                                                            "anchor_u_ones",
+                                                                                            "reach_ones"};
+    bool ones = worker->count > columns->rows[worker - this->workers]; /* the first worker owns a penalised intercept */
+    for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++) {
+        pl_state_rows(state, columns, names[a], arrays[a], PL_F64, 1);
+        if (ones)
+            PL_STATE_VALUES(state, of_ones[a], PL_VALUE(arrays[a][this->x->rows]));
+    }
+    pl_state_length(state, "members", &worker->members, worker->count);
+    pl_state_array(state, "set", worker->set, PL_U64, worker->members);
+    pl_state_array(state, "order", worker->order, PL_U64, worker->members);
+    pl_state_array(state, "rest", worker->rest, PL_U8, worker->members);
+    pl_rest_check(state, worker->rest, worker->members, 0);
+    pl_state_check_order(state, "order", worker->order, worker->members);
+    if (state->restoring && state->status == PARLEY_OK && !is_subset(worker))
+        pl_state_refuse(state, "set", "has other columns than those of its worker, or not in their order");
+    if (state->status != PARLEY_OK && state->restoring)
+        worker->members = 0;
+}
+
+/* Working sets name columns by number. Every rank holds all columns, with the same numbers. */
+static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    pl_state_length(state, "slots", &gram->slots, gram->capacity);
+    if (gram->slots == 0 || state->status != PARLEY_OK)
+        return;
+    pl_scd_gram_widen(gram, gram->slots);
+    pl_state_array(state, "columns", gram->column, PL_U64, gram->slots);
+    pl_state_items(state, "table", gram->table, PL_F32, gram->slots, gram->stride * sizeof *gram->table, NULL,
+                   gram->slots);
+    pl_state_array(state, "norms", gram->norm2, PL_F64, gram->slots);
+    pl_state_array(state, "masses", gram->mass, PL_F64, gram->slots);
+    pl_state_array(state, "curvature", gram->curvature, PL_F64, this->x->columns);
+    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_WITHIN(gram->nonzeros, 0, this->x->nonzeros));
+    if (state->restoring && !(state->status == PARLEY_OK && pl_scd_gram_restore(this, worker))) {
+        gram->slots = 0;
+        pl_state_refuse(state, "columns", "has columns that the data do not have, or one of them twice");
+    }
+}
+
+void pl_scd_state(pl_local *local, pl_state *state) {
+    pl_scd *this = (pl_scd *)local;
+    list_look(this, state);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        uint64_t most = this->x->nonzeros + this->x->columns; /* a penalised intercept has an entry in every row */
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->nonzeros, 0, most),
+                        PL_WITHIN(worker->supported, 0, worker->count), PL_VALUE(worker->epoch),
+                        PL_VALUE(worker->offset), PL_UNSURE(worker->estimate), PL_VALUE(worker->solved),
+                        PL_VALUE(worker->credit));
+        if (pl_state_has(state, "beyond"))
+            PL_STATE_VALUES(state, "beyond", PL_WITHIN(worker->beyond, 0, worker->count));
+        list_columns(this, state, worker);
+        if (this->gram.capacity > 0)
+            list_gram(this, state, worker);
+    }
+}

@@ -1,0 +1,53 @@
+/* sdca_state.c: the state of sdca between two rounds: dual variables, resting rows, the order of this epoch, and the
+ * last changes, for momentum. */
+#include "linear/dual/sdca.h"
+
+static void list_activity(pl_sdca *this, pl_state *state, pl_sdca_worker *worker) {
+    pl_sdca_activity *activity = &worker->activity;
+    pl_state_rows(state, this->team, "rest", this->rest, PL_U8, 1);
+    if (!pl_state_has(state, "activity")) {
+        activity->stay = true;
+        return;
+    }
+    PL_STATE_VALUES(state, "activity", PL_WITHIN(worker->active, 0, worker->count),
+                    PL_WITHIN(activity->residual, -DBL_MAX, DBL_MAX), PL_WITHIN(activity->worst, 0, DBL_MAX),
+                    PL_UNSURE(activity->bound), PL_UNSURE(activity->reference), PL_VALUE(activity->since),
+                    PL_WITHIN(activity->patience, 1, PL_MOST_WHOLE), PL_VALUE(activity->whole),
+                    PL_VALUE(activity->wake), PL_VALUE(activity->stay));
+}
+
+void pl_sdca_state(pl_local *local, pl_state *state) {
+    pl_sdca *this = (pl_sdca *)local;
+    const pl_glm *glm = this->glm;
+    pl_state_array(state, "b0", this->b0, PL_F64, glm->classes);
+    if (pl_state_has(state, "plain"))
+        PL_STATE_VALUES(state, "plain", PL_VALUE(this->plain));
+    else
+        this->plain = true;
+    if (this->v_previous)
+        pl_state_array(state, "v_previous", this->v_previous, PL_F64, glm->size);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->cursor, 0, worker->count), PL_VALUE(worker->epoch),
+                        PL_WITHIN(worker->syncs, 1, PL_SDCA_SYNCS),
+                        PL_WITHIN(worker->lane_sigma, 1, this->team->lanes));
+        if (pl_state_has(state, "alone"))
+            PL_STATE_VALUES(state, "alone", PL_VALUE(worker->alone));
+        else
+            worker->alone = false; /* the run began with a version in which lanes always shared their rows */
+        pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
+        if (worker->turns && state->restoring && worker->epoch > 0) {
+            pl_turns_restore(worker->turns, state, this->team, k, worker->epoch - 1, worker->cursor, &worker->base,
+                             &worker->active);
+            worker->repeats = !pl_turns_first(worker->turns, worker->epoch - 1);
+        }
+        pl_state_rows(state, this->team, "t", this->t, PL_F64, glm->classes);
+        if (this->rest)
+            list_activity(this, state, worker);
+        if (worker->previous)
+            pl_state_array(state, "previous", worker->previous, PL_F64, pl_sdca_places(this, worker));
+    }
+    if (this->rest && this->team->hosted)
+        pl_rest_check(state, this->rest, glm->data->x.rows, PL_SDCA_LEFT);
+}

@@ -1,0 +1,339 @@
+/* glm.h: the generalised linear model as an optimisation problem: its objective, its dual, and the passes over rows
+ * that all methods need.
+ *
+ *   P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + l1 |w|_1 + l2/2 |w|_2^2          q_i = s_i / sum s
+ *   D(t)   = - sum_i q_i loss*(-t_i) - r*(u),  u = sum_i q_i t_i x_i,  r*(u) = sum_j (|u_j| - l1)+^2 / (2 l2)
+ *            and sum_i q_i t_i = 0 if the intercept is free
+ *
+ * A model is a table of `size` entries, stored by rows. It has one row per column of the data and, unless there is no
+ * intercept, a last row for the intercept. Each row has one entry per class (one entry unless there are several
+ * classes). */
+#ifndef PL_GLM_H
+#define PL_GLM_H
+
+#include <math.h>
+
+#include "data/data.h"
+#include "linear/loss/loss.h"
+#include "linear/rows/apart.h"
+#include "linear/rows/centred.h"
+#include "math/arrow.h"
+#include "math/sparse.h"
+#include "math/table.h"
+#include "method/problem.h"
+#include "shard/row_sums.h"
+
+typedef struct pl_glm {
+    pl_problem base; /* the problem as the loop sees it, filled in by pl_glm_publish */
+    const parley_data *data;
+    const pl_loss *loss;
+    pl_loss *own_loss; /* a copy of the loss with its parameter; NULL if it has none */
+    double lambda, l1_ratio, l1, l2;
+    double c, alpha; /* other forms of lambda; NaN if not given */
+    pl_intercept intercept;
+    bool standardise;                   /* columns are penalised as if their variance were 1 */
+    bool non_negative;                  /* the coefficients of columns must not be negative */
+    double *factor;                     /* of the penalty, by entry of a model; NULL: all are 1 */
+    double least_factor, most_factor;   /* over penalised entries */
+    uint64_t classes;                   /* entries per row of the model */
+    uint64_t size;                      /* entries of a model: rows x classes */
+    double total;                       /* sum of weights */
+    double mean_norm2;                  /* sum_i q_i |x_i|^2 */
+    unsigned workers;                   /* number of workers that share the rows */
+    double mu;                          /* penalty of the free intercept's sub-problem; docs/mathematics.md */
+    double upper;                       /* binary losses: share of the upper label */
+    double mean_label, label_deviation; /* weighted */
+    double low, high;                   /* binary losses: the labels of -1 and +1 */
+    double *norm2;                      /* |x_i|^2, of the scaled row */
+    double *scale;                      /* by column, the factor 1 / sd of its values; NULL if nothing is scaled */
+    double *scaled;                     /* with `scale`, a buffer for a scaled model */
+    /* The following are for several classes; see classes.h. */
+    double *labels;           /* labels of the classes, increasing */
+    uint16_t *class_of;       /* by row */
+    double *frequency;        /* share of the weights of each class */
+    struct pl_repair *repair; /* of the dual point of the latest evaluation */
+    parley_data own;          /* the data, if they have class weights or centred columns */
+    double *class_weight;     /* the weights of its rows */
+    pl_centred centred;
+    pl_apart apart; /* columns that no row has two of */
+} pl_glm;
+
+/* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error);
+/* The label that --positive names: a class name if the data have names, otherwise a number. */
+parley_status pl_positive_label(const parley_data *data, const char *word, double *label, parley_error *error);
+
+/* Replaces the rows by the same rows in another order. */
+parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *error);
+
+/* Fills in everything that follows from the labels, alike on all ranks. */
+parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                          parley_error *error);
+/* Fills in everything that needs a pass over the distributed rows: norms, weights, and lambda if it is auto. */
+parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error);
+/* Changes the strength of the penalty. */
+parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error);
+void pl_glm_close(pl_glm *glm);
+
+/* Finds the distinct labels of all ranks in increasing order, and their number. PL_LABEL_KINDS + 1 means that there are
+ * more. */
+#define PL_LABEL_KINDS 64
+parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
+                             parley_error *error);
+/* class_weights.c: computes the weight of every row, which is its own weight times that of its label. `words` is
+ * "balanced" or "LABEL=W,LABEL=W". Labels that are not listed have weight 1. */
+parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
+                               parley_error *error);
+
+/* penalty_factors.c: reads `factor` from the words of --penalty-factors. */
+parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *error);
+
+static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->factor ? glm->factor[j] : 1.0; }
+
+/* How far u_j pulls w_j away from 0. */
+static inline double pl_pull(const pl_glm *glm, uint64_t j, double u) {
+    return glm->non_negative && j < glm->data->x.columns * glm->classes ? (u > 0 ? u : 0.0) : fabs(u);
+}
+
+/* A factor between the scales of columns that makes dual ascent and L-BFGS slow. */
+#define PL_UNEVEN 300.0
+
+static inline double pl_target(const pl_glm *glm, uint64_t row) {
+    return pl_loss_target(glm->loss, glm->data->label[row], glm->high);
+}
+
+static inline double pl_share(const pl_glm *glm, uint64_t row) {
+    return (glm->data->weight ? glm->data->weight[row] : 1.0) / glm->total;
+}
+
+/* How far from 0, or from the best constant if there is a free intercept, good margins are. */
+static inline double pl_label_spread(const pl_glm *glm) {
+    return glm->loss->labels == PL_LABELS_BINARY
+               ? 2.0 /* so that rows at margin 0 are inside the smoothed part of a hinge */
+               : glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
+}
+
+/* The number of blocks of entries between which the loss has no curvature: the classes of one against the rest. Entry j
+ * is in block j mod blocks. */
+static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss->together ? 1 : glm->classes; }
+
+/* The shape of a block of the curvature. Its groups are the rows of the model's table at their places (apart.h). */
+static inline pl_arrow pl_curvature_shape(const pl_glm *glm) {
+    uint64_t rows = glm->size / glm->classes, group = glm->loss->together ? glm->classes : 1;
+    return (pl_arrow){(rows - glm->apart.count) * group, glm->apart.count, group};
+}
+
+/* The columns of an update that has the gradient and the curvature, whose blocks lie one behind the other. */
+static inline uint64_t pl_curvature_width(const pl_glm *glm) {
+    pl_arrow shape = pl_curvature_shape(glm);
+    uint64_t size = glm->size > 0 ? glm->size : 1;
+    return 1 + (pl_curvature_blocks(glm) * pl_arrow_values(&shape) + size - 1) / size;
+}
+
+/* The entry of the model's table that is at a place of a block. */
+static inline uint64_t pl_curvature_entry(const pl_glm *glm, uint64_t block, uint64_t place) {
+    uint64_t group = glm->loss->together ? glm->classes : 1, blocks = pl_curvature_blocks(glm);
+    return (pl_apart_column(&glm->apart, place / group) * group + place % group) * blocks + block;
+}
+
+/* Whether entry j is penalised. Only free intercepts are not. */
+static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
+    return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
+}
+
+/* Whether an evaluation moves the free intercept to its optimum. For losses with kinks this would take many passes; see
+ * pl_centre. */
+static inline bool pl_centres(const pl_glm *glm) { return glm->intercept == PL_FREE && glm->loss->smooth; }
+
+/* x_i . w without the intercept, and w += a x_i, on unscaled columns. Passes that scale w before, or the sum
+ * afterwards, use these. */
+static inline double pl_plain_dot(const pl_glm *glm, uint64_t row, const double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w);
+}
+
+static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
+}
+
+/* w += a x_i^2, entry by entry, on unscaled columns. */
+static inline void pl_plain_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_sparse_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
+}
+
+/* The same on scaled columns, if there is a scale. Steps on single rows use these. */
+static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    if (!glm->scale)
+        return pl_plain_dot(glm, row, w);
+    return pl_sparse_dot_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w,
+                                glm->scale, 0.0);
+}
+
+static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    if (!glm->scale)
+        pl_plain_add(glm, row, a, w);
+    else
+        pl_sparse_add_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w,
+                             glm->scale);
+}
+
+/* The factor of column j, which is 1 for an intercept. Solvers by columns use it. */
+static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
+    return glm->scale && j < glm->data->x.columns ? glm->scale[j] : 1.0;
+}
+
+/* Multiplies the rows of a model or a gradient by the columns' scales, if there are any. */
+void pl_scale_columns(const pl_glm *glm, double *w);
+/* w, or a scaled copy of it if there is a scale, for passes over unscaled columns: scaling each column once is cheaper
+ * than scaling each entry. The copy is overwritten by the next call. */
+const double *pl_scaled(const pl_glm *glm, const double *w);
+/* The same for both sides of the lower triangle of a curvature, or of one for each class. */
+void pl_scale_curvature(const pl_glm *glm, double *curvature);
+/* The inverse: turns a model on the original columns into one on scaled columns. */
+void pl_unscale_columns(const pl_glm *glm, double *w);
+/* standardise.c: the mean of every column and 1 / its standard deviation, 0 if it is constant. `mean` has room for
+ * twice as many numbers. */
+parley_status pl_column_moments(const parley_data *data, const pl_team *team, double *mean, double *scale,
+                                parley_error *error);
+/* Fills in `scale`. */
+parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error);
+/* The mean square of every column, by weight of rows, on unscaled columns. */
+parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error);
+/* out = sum_i a_i x_i over the rows of all ranks, on scaled columns, and sum_i a_i for an intercept. */
+parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
+                               parley_error *error);
+
+/* The same for several classes: z_c = x_i . w_c, and w_c += a_c x_i, on unscaled and on scaled columns. */
+static inline void pl_plain_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, w, glm->classes,
+                 z);
+}
+
+static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, a, glm->classes,
+                 w);
+}
+
+/* The same for rows [begin, end), one entry per class and row in z and a. */
+void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z);
+void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *w);
+
+/* w_c += a_c x_i^2, entry by entry, on unscaled columns. */
+static inline void pl_plain_adds_squares(const pl_glm *glm, uint64_t row, const double *a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a,
+                         glm->classes, w);
+}
+
+static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, glm->scale, w,
+                 glm->classes, z);
+}
+
+/* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
+double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
+double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
+/* max pull / factor of scale u over penalised j */
+double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
+
+/* The metric of sub-problems by entry: 1 / l2. For an intercept it includes the proximal term mu. */
+static inline double pl_metric(const pl_glm *glm, uint64_t j) {
+    return 1.0 / (j < glm->data->x.columns * glm->classes ? glm->l2
+                  : glm->intercept == PL_PENALISED        ? glm->l2 + glm->mu
+                                                          : glm->mu);
+}
+
+/* Computes P at w = 0 with the best intercept, which is the scale of relative gaps. */
+parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
+                                parley_error *error);
+/* Returns a rate for gradient steps that is stable on most data. If the curvature has no bound, it uses the curvature
+ * at the best constant. */
+double pl_safe_rate(const pl_glm *glm);
+/* Returns the b that minimises share x loss(b, 1) + (1 - share) x loss(b, -1). */
+double pl_best_constant(const pl_loss *loss, double share);
+/* Fills in `base` for the members of a method. Must be called after every change of the problem. */
+void pl_glm_publish(pl_glm *glm);
+/* Returns the linear model behind a problem, or NULL if it is a problem of another type. */
+static inline pl_glm *pl_glm_of(const pl_problem *problem) {
+    return problem->type == &pl_problem_linear ? (pl_glm *)problem : NULL;
+}
+
+/* linear.c: the facts in summaries of a linear model. */
+void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out);
+
+/* inference.c: checks whether standard errors are known for this problem, and adds them to a model of it. */
+parley_status pl_linear_can_infer(const pl_problem *problem, parley_error *error);
+parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
+                              parley_error *error);
+
+/* linear_rules.c: rules that follow from the settings and the shape of the data. */
+extern const pl_problem_rules pl_linear_rules;
+/* PL_FACT_*. A loss that is not known yet (NULL) counts as favourable, and a lambda of NaN is auto, which is positive.
+ */
+unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
+/* Likewise, with what the problem says about its columns. */
+unsigned pl_glm_all_facts(const pl_glm *glm);
+#define PL_FEW_COLUMNS 200              /* up to here the matrix of second derivatives pays off */
+bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
+bool pl_is_uneven(const pl_glm *glm);   /* whether columns differ by more than PL_UNEVEN and are not standardised */
+bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */
+/* linear_bound.c: computes P at a model, and D at a dual point. */
+parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *point, pl_bound *out,
+                              parley_error *error);
+
+/* Computes z_i = x_i.w without the intercept, one entry per class. This and the following are passes over the rows of
+ * the team, with one task per lane of each worker. */
+void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z);
+/* Moves b to the minimum of sum_i q_i loss(z_i + b) over all ranks, until the slope is at most `tolerance` times the
+ * sum of the rows' absolute slopes. `z` NULL means that all margins are 0. For a loss without curvature it bisects,
+ * which takes many more passes. */
+parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
+                        parley_error *error);
+
+/* How a loss is smoothed: with (mu / 2) (t - centre)^2 added to its conjugate. */
+typedef struct pl_softening {
+    double mu;            /* 0: the loss itself */
+    const double *centre; /* by row; NULL: 0 */
+} pl_softening;
+
+/* Slopes and curvatures of the smoothed loss of rows from `begin` on, at most PL_STRETCH. */
+void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
+               const double *y, double *slope, double *curvature);
+
+/* The same for the smoothed loss. */
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *how,
+                             double tolerance, double *b, parley_error *error);
+
+/* The raw sums of an evaluation: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
+#define PL_SIDE_SUMS 4
+void pl_add_sides(const pl_glm *glm, uint64_t row, double t, double z, double loss, double conjugate, double *sums);
+void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out);
+/* Evaluates the dual point t at margins z + b. */
+parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
+                               pl_evaluation *out, parley_error *error);
+/* multiple.c: moves w, whose margins z were evaluated in `out`, to a better multiple of it, for losses of two labels
+ * that have a kink. The dual point stays. */
+parley_status pl_best_multiple(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
+                               parley_error *error);
+/* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
+ * at->b, of the smoothed loss. */
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
+                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error);
+
+#endif

@@ -1,0 +1,331 @@
+/* linear.c: linear models as a problem, such as logistic and linear regression and support vector machines. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "linear/glm.h"
+#include "linear/model/linear_model.h"
+#include "linear/rows/classes.h"
+#include "shard/columns.h"
+
+#define MOST_APART 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
+#define MOST_LOOKED_AT (1 << 24)
+#define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+
+void pl_glm_publish(pl_glm *glm) {
+    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
+    glm->base = (pl_problem){.type = &pl_problem_linear,
+                             .data = glm->data,
+                             .size = glm->size,
+                             .row = glm->classes,
+                             .total = glm->total,
+                             .l1 = glm->l1,
+                             .l2 = glm->l2,
+                             .penalised = rows * glm->classes,
+                             .factor = glm->factor,
+                             .non_negative = glm->non_negative ? glm->data->x.columns * glm->classes : 0,
+                             .facts = pl_glm_all_facts(glm),
+                             .begins_at_zero = true,
+                             .step_nonzeros = glm->classes == 1 ? glm->loss->step_nonzeros : 0,
+                             .many = glm->base.many};
+}
+
+/* Replaces the data by data with class weights. */
+static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
+    if (!*words)
+        return PARLEY_OK;
+    if (glm->loss->labels == PL_LABELS_REAL)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--class-weights: loss %s takes numbers as labels, not classes; leave --class-weights out",
+                       glm->loss->name);
+    parley_status status = pl_class_weights(engine, glm->data, words, &glm->class_weight, error);
+    glm->own = *glm->data;
+    glm->own.weight = glm->class_weight;
+    if (glm->own.spread)
+        glm->own.spread->weighted = true;
+    glm->data = &glm->own;
+    return status;
+}
+
+/* Replaces the data by data with centred columns, unless they are visited by blocks. */
+static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley_settings *settings,
+                                    parley_error *error) {
+    const parley_data *data = glm->data;
+    parley_data shifted = *data;
+    bool copies =
+        (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
+    parley_status status =
+        pl_centred_open(&glm->centred, engine, data, copies && glm->intercept == PL_FREE, &shifted, error);
+    glm->own = shifted;
+    if (glm->centred.shift)
+        glm->data = &glm->own;
+    return status;
+}
+
+/* Finds columns that are apart where Newton's method may be chosen and has many columns. */
+static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *error) {
+    uint64_t columns = glm->data->x.columns;
+    bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
+    bool small = columns <= MOST_APART && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
+    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
+        return PARLEY_OK;
+    parley_status status = pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    pl_data_release(glm->data, 0, glm->data->x.rows);
+    return status;
+}
+
+static void close_linear(pl_problem *problem) {
+    pl_glm *glm = (pl_glm *)problem;
+    pl_glm_close(glm);
+    pl_free(glm->class_weight);
+    pl_centred_close(&glm->centred);
+    pl_apart_close(&glm->apart);
+    pl_free(glm);
+}
+
+static parley_status open_linear(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                 pl_problem **out, parley_error *error) {
+    pl_glm *glm;
+    *out = NULL;
+    parley_status status = pl_take(&glm, 1, sizeof *glm, "the problem", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_glm_open(glm, engine, data, settings, error);
+    if (status == PARLEY_OK)
+        status = weigh_classes(glm, engine, settings->class_weights, error);
+    if (status == PARLEY_OK)
+        status = centre_columns(glm, engine, settings, error);
+    if (status == PARLEY_OK)
+        status = find_apart(glm, engine, error);
+    if (status == PARLEY_OK)
+        pl_glm_publish(glm);
+    if (status == PARLEY_OK && settings->inference)
+        status = pl_linear_can_infer(&glm->base, error);
+    if (status != PARLEY_OK) {
+        close_linear(&glm->base);
+        return status;
+    }
+    *out = &glm->base;
+    return status;
+}
+
+static parley_status move(pl_problem *problem, const parley_data *data, parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    pl_free(glm->class_weight); /* replaced by the weights of the moved rows */
+    glm->class_weight = NULL;
+    pl_centred_drop(&glm->centred); /* the moved rows are shifted */
+    parley_status status = pl_glm_move(glm, data, error);
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    parley_status status = pl_glm_measure(glm, team, error);
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status collect(pl_problem *problem, pl_engine *engine, const parley_data *dealt, parley_data **out,
+                             parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    double *norm2;
+    parley_status status = pl_columns_rows(engine, dealt, glm->norm2, out, &norm2, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_free(glm->norm2);
+    glm->norm2 = norm2;
+    glm->data = *out;
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status first(const pl_problem *problem, const pl_team *team, double *w, double *objective,
+                           parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    double b, *intercepts = w + glm->data->x.columns * glm->classes;
+    if (glm->classes > 1) {
+        *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
+        return PARLEY_OK;
+    }
+    parley_status status = pl_null_objective(glm, team, objective, &b, error);
+    if (status == PARLEY_OK && !isfinite(*objective))
+        status =
+            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
+    if (glm->intercept == PL_FREE)
+        *intercepts = b;
+    return status;
+}
+
+/* What the intercept absorbs of the shifts of columns. */
+static double absorbed(const pl_glm *glm, const double *coef) {
+    double sum = 0;
+    for (uint64_t j = 0; j < glm->data->x.columns && glm->centred.shift; j++)
+        sum += coef[j] * glm->centred.shift[j];
+    return sum;
+}
+
+static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    pl_linear_model *model;
+    *out = NULL;
+    parley_status status = pl_linear_new(classes, columns, glm->loss, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t c = 0; c < classes; c++) {
+        for (uint64_t j = 0; j < columns; j++) /* convert to the original columns */
+            model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
+        model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
+        model->intercept[c] -= absorbed(glm, model->coef + c * columns);
+    }
+    if (classes > 1)
+        memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
+    if (glm->loss->together && glm->intercept == PL_FREE)
+        pl_classes_level(classes, model->intercept);
+    model->low = glm->low;
+    model->high = glm->high;
+    *out = &model->base;
+    return status;
+}
+
+static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
+    const pl_linear_model *linear = pl_linear(model);
+    if (model->columns != glm->data->x.columns)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns, but the data have %llu", name,
+                       (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
+    if (model->outputs != glm->classes)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, but this problem has %llu", name,
+                       (unsigned long long)model->outputs, (unsigned long long)glm->classes);
+    if (linear->loss->labels != glm->loss->labels)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose kind of labels differs from that of loss %s",
+                       name, linear->loss->name, glm->loss->name);
+    if (glm->classes > 1 && memcmp(linear->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has other class labels than the data", name);
+    if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
+        (linear->low != glm->low || linear->high != glm->high))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, but the data have %.17g and %.17g",
+                       name, linear->low, linear->high, glm->low, glm->high);
+    return PARLEY_OK;
+}
+
+/* Copies a model into a table by rows, on scaled columns if there is a scale. */
+static parley_status accept_model(const pl_problem *problem, const parley_model *model, const char *name, double *w,
+                                  parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    const pl_linear_model *linear = pl_linear(model);
+    parley_status status = check_model(glm, model, name, error);
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    for (uint64_t c = 0; c < classes && status == PARLEY_OK; c++) {
+        for (uint64_t j = 0; j < columns; j++)
+            w[j * classes + c] =
+                glm->non_negative ? fmax(0.0, linear->coef[c * columns + j]) : linear->coef[c * columns + j];
+        if (glm->intercept != PL_NO_INTERCEPT)
+            w[columns * classes + c] = linear->intercept[c] + absorbed(glm, linear->coef + c * columns);
+    }
+    if (status == PARLEY_OK)
+        pl_unscale_columns(glm, w);
+    return status;
+}
+
+static void record(const pl_problem *problem, parley_settings *settings) {
+    const pl_glm *glm = pl_glm_of(problem);
+    snprintf(settings->loss, sizeof settings->loss, "%s", glm->loss->name);
+    settings->lambda = glm->lambda;
+    settings->c = settings->alpha = NAN;
+}
+
+/* The parameter of another loss does not apply. */
+static bool applies(const pl_problem *problem, const char *setting) {
+    return pl_loss_concerned(pl_glm_of(problem)->loss, setting);
+}
+
+static void describe_classes(const pl_glm *glm, const parley_settings *settings, pl_description *out) {
+    bool open_loss = strcmp(settings->loss, "auto") == 0;
+    pl_describe_line(out, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)glm->classes, glm->labels[0],
+                     glm->labels[glm->classes - 1],
+                     !glm->loss->together                     ? "each against the rest"
+                     : open_loss && !glm->data->classes.count ? "all together; --loss squared takes labels as numbers"
+                                                              : "all together");
+}
+
+static const char *const intercepts[] = {"free", "penalised", "none"};
+
+void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out) {
+    pl_describe_text(out, "loss", loss);
+    pl_describe_number(out, "lambda", lambda);
+    pl_describe_number(out, "l1_ratio", l1_ratio);
+    pl_describe_text(out, "intercept", intercepts[intercept]);
+}
+
+/* Says when the penalty affects columns by their scale more than users may expect. For texts, whose rare words differ
+ * in scale, this would be of no use. */
+static void describe_scales(const pl_glm *glm, pl_description *out) {
+    double factor = glm->centred.common_scales, digit = pow(10.0, floor(log10(factor))), size = glm->centred.usual;
+    if (glm->standardise || !(out->many || glm->lambda > 0))
+        return;
+    if (factor > PL_UNEVEN)
+        pl_describe_line(out,
+                         "scale: columns differ by a factor of about %.7g, so the penalty hardly affects the large "
+                         "ones; --standardise treats them alike",
+                         round(factor / digit) * digit);
+    else if (!out->many && glm->l2 < SMALL && glm->l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
+        pl_describe_line(out,
+                         "scale: values of about %.1g are small for this lambda, which shrinks the model a lot; "
+                         "--standardise or a smaller --lambda avoids it",
+                         size);
+}
+
+static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
+    const pl_glm *glm = pl_glm_of(problem);
+    char width[40] = "", lambda[40] = "falling";
+    pl_linear_facts(glm->loss->name, glm->lambda, glm->l1_ratio, glm->intercept, out);
+    if (glm->classes > 1)
+        describe_classes(glm, settings, out);
+    if (glm->loss->parameter)
+        snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
+    if (!out->many)
+        snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
+    describe_scales(glm, out);
+    if (glm->factor)
+        pl_describe_line(out, "penalty factors: from %.6g to %.6g", glm->least_factor, glm->most_factor);
+    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s", glm->loss->name,
+                     width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed,
+                     glm->non_negative ? ", non-negative" : "");
+}
+
+/* Whether the setting is the parameter of a loss. */
+static bool reads(const char *setting) { return pl_loss_of(setting) != NULL; }
+
+static const char *const resolved[] = {"lambda", NULL};
+
+const pl_problem_type pl_problem_linear = {
+    .name = "linear",
+    .help = "linear models: logistic and linear regression, support vector machines",
+    .command = "train",
+    .summary = "train a model and certify it",
+    .details = "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its "
+               "objective is from the optimum. DATA is text in one of the formats that `parley list formats` names "
+               "(plain or compressed; - is standard input) or a cache that `parley convert` wrote. Several inputs of "
+               "one format, and patterns such as 'part-*.svm', are read one after the other. Ctrl-C stops after the "
+               "current round and writes the best model so far.",
+    .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
+    .reads = reads,
+    .resolved = resolved,
+    .labels = true,
+    .model_type = &pl_model_linear,
+    .rules = &pl_linear_rules,
+    .open = open_linear,
+    .move = move,
+    .measure = measure,
+    .collect = collect,
+    .first = first,
+    .bound = pl_linear_bound,
+    .model = keep_model,
+    .infer = pl_linear_infer,
+    .accept = accept_model,
+    .record = record,
+    .applies = applies,
+    .describe = describe,
+    .close = close_linear,
+};

@@ -1,0 +1,421 @@
+/* newton.c: Newton's method for few columns. The update has the gradient g and the curvature H of the mean loss. The
+ * owner solves
+ *
+ *     (H + l2 I) d = -(g + l2 v)            by Cholesky; a free intercept has no l2
+ *
+ * and searches a step gamma along d. With phi(gamma) = P(v + gamma d), which is convex, a step is accepted if phi' is
+ * small compared with phi'(0).
+ *
+ * Some losses are smoothed (hardening.h). If the penalty is pure L1, that is smoothed as well: |w| is quadratic where
+ * |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this is the combine `proximal`.
+ *
+ * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
+ * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
+ * recomputed after some rounds, unless they make good progress. A constant curvature is computed once; if the loss is
+ * smoothed, it is computed in every round. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "linear/glm.h"
+#include "linear/newton/hardening.h"
+#include "linear/newton/search.h"
+
+#define ENOUGH 0.1        /* part of the first slope that a step may leave */
+#define DAMPING 1e-12     /* of kinks without an L2 penalty, where rows with curvature may be too few */
+#define MOST_ENTRIES 2000 /* of a model of several classes */
+#define ORDERED 200       /* entries of a block from which their order matters */
+#define JITTERS 12        /* tries to make a singular curvature positive definite */
+
+#define NEAR 10.0     /* the expected next gap is at most this multiple of the target */
+#define AGE 2         /* rounds for which a factor is used without a check */
+#define GOOD 0.01     /* part of the last first slope: a round that leaves no more made good progress */
+#define DEAR 32       /* entries per row from which the curvature is much more expensive than a gradient; */
+#define DEAR_GOOD 0.1 /* rounds without it may then make less progress */
+#define HISTORY 12    /* most pairs, and so most rounds of a factor */
+#define CURVED 1e-14  /* least s.y relative to |s| |y| */
+
+typedef struct newton {
+    pl_combine base;
+    const pl_glm *glm;
+    uint64_t blocks, rows, values; /* of the curvature (glm.h); entries of one, and values of its matrix */
+    pl_arrow shape;                /* of a block */
+    double *matrix;                /* of each block: the factor */
+    double *entries;               /* room for those of a block */
+    uint64_t *order;               /* of each place of the factor in the core, that of the matrix; behind it, room */
+    double *steps, *bends;         /* HISTORY pairs s and y since the factor was computed */
+    double *v, *g;                 /* of the last round: the point, and the gradient of P there */
+    unsigned pairs;
+    bool searching;
+    pl_search search;
+    pl_hardening hard;
+    double here;       /* distance of the bounds at v */
+    double *squares;   /* of each column, the mean square where the first mu has curvature */
+    bool damps;        /* there are kinks and no L2 penalty */
+    bool curved;       /* this round's update has the curvature */
+    unsigned age;      /* of the factor, in rounds */
+    double slope, gap; /* of the last round */
+    double target;     /* the gap that ends the run */
+} newton;
+
+static const pl_combine_type *variant(const pl_problem *problem) {
+    const pl_glm *glm = pl_glm_of(problem);
+    bool l1 = glm->lambda != 0 && glm->l1_ratio > 0;
+    bool smoothed = glm->loss->soften && glm->l1_ratio == 1 && (!glm->loss->smooth || glm->least_factor > 0);
+    if (l1 && !smoothed)
+        return &pl_combine_proximal;
+    pl_arrow shape = pl_curvature_shape(glm);
+    bool few = glm->classes > 1 ? shape.core <= MOST_ENTRIES : pl_few_columns(glm);
+    return l1 || few || !glm->loss->smooth ? &pl_combine_newton : &pl_combine_truncated;
+}
+
+static uint64_t width(const pl_problem *problem) { return pl_curvature_width(pl_glm_of(problem)); }
+
+static uint64_t bytes(const pl_setup *setup) {
+    return setup->problem->size * (width(setup->problem) + 2 * HISTORY + 3) * sizeof(double);
+}
+
+static void close_newton(pl_combine *combine) {
+    newton *this = (newton *)combine;
+    if (!this)
+        return;
+    pl_free(this->matrix);
+    pl_free(this->entries);
+    pl_free(this->order);
+    pl_free(this->steps);
+    pl_free(this->bends);
+    pl_free(this->v);
+    pl_free(this->g);
+    pl_free(this->squares);
+    pl_free(this);
+}
+
+static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
+    newton *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base.type = &pl_combine_newton;
+    this->glm = pl_glm_of(setup->problem);
+    this->hard = pl_hardening_begin(this->glm, setup->target);
+    this->target = setup->target;
+    this->damps = pl_smooths_penalty(this->glm);
+    this->curved = true;
+    this->slope = INFINITY;
+    uint64_t size = setup->problem->size;
+    this->shape = pl_curvature_shape(this->glm);
+    this->rows = pl_arrow_rows(&this->shape);
+    this->values = pl_arrow_values(&this->shape);
+    this->blocks = pl_curvature_blocks(this->glm);
+    uint64_t core = this->shape.core;
+    this->matrix = pl_alloc(size, (width(setup->problem) - 1) * sizeof *this->matrix);
+    this->entries = pl_alloc(this->rows, sizeof *this->entries);
+    this->order = pl_alloc(3 * core + 1, sizeof *this->order);
+    for (uint64_t p = 0; this->order && p < core; p++)
+        this->order[p] = p;
+    this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
+    this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
+    this->v = pl_alloc(size, sizeof *this->v);
+    this->g = pl_alloc(size, sizeof *this->g);
+    this->squares = pl_alloc(size, sizeof *this->squares);
+    if (this->matrix && this->entries && this->order && this->steps && this->bends && this->v && this->g &&
+        this->squares) {
+        *out = &this->base;
+        return PARLEY_OK;
+    }
+    close_newton(&this->base);
+    return pl_fail_memory(error, "newton's matrix", bytes(setup));
+}
+
+/* The mu of the L1 penalty of entry j, so that the penalty is about as curved as the loss in this direction. */
+static double penalty_softness(const newton *this, uint64_t j) {
+    return this->squares[j] > 0 ? this->hard.softness / this->squares[j] : 0.0;
+}
+
+/* Slope of the penalty of entry j at w, with |w| smoothed as the loss is. */
+static double penalty_slope(const newton *this, uint64_t j, double w) {
+    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
+    return l1 > 0 ? l2 * w + fmin(l1, fmax(-l1, w / penalty_softness(this, j))) : l2 * w;
+}
+
+static double penalty_curvature(const newton *this, uint64_t j, double w) {
+    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
+    double mu = l1 > 0 ? penalty_softness(this, j) : 0.0;
+    return fabs(w) < l1 * mu ? l2 + 1.0 / mu : l2;
+}
+
+/* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
+static void learn_squares(newton *this, const double *curvature) {
+    uint64_t size = this->glm->size;
+    double sum = 0;
+    if (!this->damps || this->squares[0] > 0)
+        return;
+    for (uint64_t c = 0; c < this->blocks; c++)
+        for (uint64_t p = 0; p < this->rows; p++)
+            sum += this->squares[pl_curvature_entry(this->glm, c, p)] =
+                this->hard.softness * curvature[c * this->values + pl_arrow_diagonal(&this->shape, p)];
+    for (uint64_t j = 0; j < size; j++)
+        if (!(this->squares[j] > 0))
+            this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
+}
+
+/* Orders the core by how many others its entries meet in a row of the data, once, so that the factor is nearly as
+ * sparse as the matrix. */
+static void find_order(newton *this, const double *curvature) {
+    uint64_t core = this->shape.core, *met = this->order + core, *starts = met + core;
+    if (core <= ORDERED || this->age > 0)
+        return;
+    memset(met, 0, (2 * core + 1) * sizeof *met);
+    for (uint64_t j = 0; j < core; j++)
+        for (uint64_t i = j + 1; i < core; i++)
+            if (curvature[j * core + i] != 0) {
+                met[i]++;
+                met[j]++;
+            }
+    for (uint64_t j = 0; j < core; j++)
+        starts[met[j] + 1]++;
+    for (uint64_t m = 0; m < core; m++)
+        starts[m + 1] += starts[m];
+    for (uint64_t j = 0; j < core; j++)
+        this->order[starts[met[j]]++] = j;
+}
+
+/* The entry of v at a place of the factor. */
+static uint64_t entry(const newton *this, uint64_t block, uint64_t p) {
+    return pl_curvature_entry(this->glm, block, p < this->shape.core ? this->order[p] : p);
+}
+
+/* Copies the curvature of a block, with the core in its order. */
+static void copy(const newton *this, const double *curvature, double *matrix) {
+    uint64_t core = this->shape.core, group = this->shape.group, stride = pl_arrow_stride(&this->shape);
+    for (uint64_t j = 0; j < core; j++)
+        for (uint64_t i = j; i < core; i++) {
+            uint64_t own = this->order[j], other = this->order[i], first = own < other ? own : other;
+            matrix[j * core + i] = curvature[first * core + (own ^ other ^ first)];
+        }
+    for (uint64_t at = core * core; at < this->values; at += stride) {
+        memcpy(matrix + at, curvature + at, group * sizeof *matrix);
+        for (uint64_t i = 0; i < core; i++)
+            matrix[at + group + i] = curvature[at + group + this->order[i]];
+    }
+}
+
+/* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
+static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
+    bool factored = true;
+    for (uint64_t c = 0; c < this->blocks && factored; c++) {
+        double *matrix = this->matrix + c * this->values;
+        copy(this, curvature + c * this->values, matrix);
+        for (uint64_t p = 0; p < this->rows; p++) {
+            uint64_t e = entry(this, c, p);
+            double *diagonal = &matrix[pl_arrow_diagonal(&this->shape, p)];
+            *diagonal += penalty_curvature(this, e, v[e]);
+            if (this->damps)
+                *diagonal += DAMPING * this->squares[e] / this->hard.softness;
+            *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+        }
+        factored = pl_arrow_factor(&this->shape, matrix);
+    }
+    return factored;
+}
+
+/* x <- the inverse of the factored matrix x */
+static void solve(const newton *this, double *x) {
+    for (uint64_t c = 0; c < this->blocks; c++) {
+        for (uint64_t p = 0; p < this->rows; p++)
+            this->entries[p] = x[entry(this, c, p)];
+        pl_arrow_solve(&this->shape, this->matrix + c * this->values, this->entries);
+        for (uint64_t p = 0; p < this->rows; p++)
+            x[entry(this, c, p)] = this->entries[p];
+    }
+}
+
+static double dot(const double *x, const double *y, uint64_t size) {
+    double sum = 0;
+    for (uint64_t j = 0; j < size; j++)
+        sum += x[j] * y[j];
+    return sum;
+}
+
+static void add(double a, const double *x, uint64_t size, double *y) {
+    for (uint64_t j = 0; j < size; j++)
+        y[j] += a * x[j];
+}
+
+/* Stores v and the gradient of P there. If the factor is an old one, also stores a pair. */
+static void remember(newton *this, const pl_slice *slice) {
+    uint64_t size = this->glm->size;
+    double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
+    bool old = !this->curved && !this->glm->loss->quadratic;
+    for (uint64_t j = 0; j < size; j++) {
+        double g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
+        if (old) {
+            s[j] = slice->v[j] - this->v[j];
+            y[j] = g - this->g[j];
+        }
+        this->v[j] = slice->v[j];
+        this->g[j] = g;
+    }
+    if (!old)
+        this->pairs = 0;
+    else if (dot(s, y, size) > CURVED * sqrt(dot(s, s, size) * dot(y, y, size)))
+        this->pairs++;
+}
+
+/* d = -(approximate curvature)^-1 g */
+static void find_direction(const newton *this, double *d) {
+    uint64_t size = this->glm->size;
+    double alpha[HISTORY], rho[HISTORY];
+    for (uint64_t j = 0; j < size; j++)
+        d[j] = -this->g[j];
+    for (unsigned k = this->pairs; k-- > 0;) {
+        const double *s = this->steps + k * size, *y = this->bends + k * size;
+        rho[k] = 1.0 / dot(s, y, size);
+        alpha[k] = rho[k] * dot(s, d, size);
+        add(-alpha[k], y, size, d);
+    }
+    solve(this, d);
+    for (unsigned k = 0; k < this->pairs; k++) {
+        const double *s = this->steps + k * size, *y = this->bends + k * size;
+        add(alpha[k] - rho[k] * dot(y, d, size), s, size, d);
+    }
+}
+
+static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
+    newton *this = (newton *)combine;
+    (void)round;
+    this->searching = false;
+    this->here = slice->gap;
+    if (slice->begin == slice->end)
+        return PARLEY_OK;
+    double jitter = 0;
+    if (this->curved) {
+        learn_squares(this, slice->change + this->glm->size);
+        find_order(this, slice->change + this->glm->size);
+    }
+    for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, slice->v, jitter); i++) {
+        if (i == JITTERS)
+            return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
+        jitter = jitter > 0 ? 10 * jitter : 1e-14;
+    }
+    remember(this, slice);
+    find_direction(this, slice->direction);
+    return PARLEY_OK;
+}
+
+/* Slopes by gamma: of the penalty there, and of P at 0. */
+static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
+    const newton *this = (const newton *)combine;
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        double d = slice->direction[j], g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
+        scalars[PL_OWN_NORM] += g * g;
+        scalars[PL_OWN_PENALTY] += penalty_slope(this, j, slice->v[j] + gamma * d) * d;
+        scalars[PL_OWN_SLOPE] += g * d;
+    }
+}
+
+/* The part of the first slope that a round with good progress may leave. */
+static double good_enough(const pl_glm *glm) {
+    double entries = (double)pl_all_nonzeros(glm->data) * (double)glm->classes;
+    return entries > DEAR * (double)pl_all_rows(glm->data) ? DEAR_GOOD : GOOD;
+}
+
+/* Decides whether the next round needs the curvature. `slope` is the first slope along the step just taken, about twice
+ * the remaining decrease, and with a penalty norm2 / (2 l2) is the gap where it began. Both fall faster and faster. */
+static void want_curvature(newton *this, double slope, double norm2) {
+    const pl_glm *glm = this->glm;
+    double l2 = glm->l2 * glm->least_factor, gap = l2 > 0 ? norm2 / (2 * l2) : INFINITY;
+    bool near = gap * (gap / this->gap) <= NEAR * this->target;
+    bool good = slope <= good_enough(glm) * this->slope;
+    this->age = this->curved ? 1 : this->age + 1;
+    this->curved =
+        glm->loss->soften || (!glm->loss->quadratic && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
+    this->slope = slope;
+    this->gap = gap;
+}
+
+static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
+    newton *this = (newton *)combine;
+    double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
+    if (!this->searching)
+        this->search = pl_search_begin(0.0, -first);
+    this->searching = true;
+    if (first > 0 && !pl_search_flat(&this->search, ENOUGH, slope, gamma))
+        return false;
+    pl_softened_round round = {first, this->slope, owners[PL_OWN_NORM], this->here};
+    pl_harden(&this->hard, this->glm, &round);
+    want_curvature(this, first, owners[PL_OWN_NORM]);
+    return true;
+}
+
+static void ask(const pl_combine *combine, pl_round *round) {
+    round->curved = ((const newton *)combine)->curved;
+    round->softness = ((const newton *)combine)->hard.softness;
+    round->recentre = ((const newton *)combine)->hard.recentre;
+}
+
+static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
+    (void)settings;
+    if (!problem || problem->row == 1)
+        return PARLEY_OK;
+    const pl_glm *glm = pl_glm_of(problem);
+    pl_arrow shape = pl_curvature_shape(glm);
+    uint64_t core = shape.core;
+    if (core <= MOST_ENTRIES)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "combine newton would need a matrix of %llu x %llu for %s, but its limit is %d",
+                   (unsigned long long)core, (unsigned long long)core,
+                   glm->loss->together ? "all classes" : "each class", MOST_ENTRIES);
+}
+
+/* One owner has all of v, and with it the factor and the pairs. */
+static void state(pl_combine *combine, pl_state *state) {
+    newton *this = (newton *)combine;
+    uint64_t pairs = this->pairs;
+    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
+                    PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
+                    PL_UNSURE(this->gap));
+    if (!this->glm->loss->smooth)
+        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->hard.recentre));
+    pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
+    this->pairs = (unsigned)pairs;
+    uint64_t core = this->shape.core;
+    if (core > ORDERED) {
+        pl_state_array(state, "order", this->order, PL_U64, core);
+        pl_state_check_order(state, "order", this->order, core);
+    }
+    pl_state_slice(state, this->shape.apart ? "arrow" : "matrix", this->matrix, pl_curvature_width(this->glm) - 1);
+    pl_state_slice(state, "steps", this->steps, pairs);
+    pl_state_slice(state, "bends", this->bends, pairs);
+    pl_state_slice(state, "v", this->v, 1);
+    pl_state_slice(state, "g", this->g, 1);
+    if (this->damps)
+        pl_state_slice(state, "squares", this->squares, 1);
+}
+
+static const pl_combine_trial trial = {measure, judge};
+static const pl_combine_search search = {.slopes_only = true};
+static const pl_combine_curvature curvature = {.width = width};
+
+const pl_combine_type pl_combine_newton = {
+    .name = "newton",
+    .help = "Newton's method for a smooth loss: by Cholesky for few columns, otherwise truncated",
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_SMOOTH | PL_FACT_SIGNED,
+    .takes = PL_GIVES_GRADIENTS,
+    .all_rows = true,
+    .softens = true,
+    .whole = true,
+    .trial = &trial,
+    .search = &search,
+    .curvature = &curvature,
+    .variant = variant,
+    .check = check,
+    .bytes = bytes,
+    .open = open_newton,
+    .ask = ask,
+    .propose = propose,
+    .state = state,
+    .close = close_newton,
+};

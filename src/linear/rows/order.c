@@ -1,0 +1,169 @@
+/* order.c: buckets of rows, and supports. */
+#include "linear/rows/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/shared_memory.h"
+
+#define BUCKET_BYTES 16384      /* size of a bucket of rows, if the data exceed the caches */
+#define CACHED_BYTES (4u << 20) /* size of a matrix that needs no buckets */
+
+uint64_t pl_bucket_rows(const parley_data *data) {
+    uint64_t bytes = pl_all_nonzeros(data) * (data->x.value ? 8 : 4);
+    if (bytes <= CACHED_BYTES)
+        return 1;
+    uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);
+    return rows < 1 ? 1 : rows > PL_BUCKET_MOST ? PL_BUCKET_MOST : rows;
+}
+
+uint64_t pl_bucket_count(const pl_team *team, unsigned worker, uint64_t rows) {
+    uint64_t count = 0;
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++)
+            count += (team->parts[p].ranges[r].end - team->parts[p].ranges[r].begin + rows - 1) / rows;
+    return count;
+}
+
+void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_t *buckets) {
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            for (uint64_t i = range.begin; i < range.end; i += rows)
+                *buckets++ = i << 8 | (range.end - i < rows ? range.end - i : rows);
+        }
+}
+
+/* A range of a worker's rows, and the position of its first row among them. */
+typedef struct stretch {
+    uint64_t row, place, rows;
+} stretch;
+
+static int by_row(const void *a, const void *b) {
+    uint64_t left = ((const stretch *)a)->row, right = ((const stretch *)b)->row;
+    return (left > right) - (left < right);
+}
+
+static parley_status take_stretches(const pl_team *team, unsigned worker, stretch **out, uint64_t *count,
+                                    parley_error *error) {
+    uint64_t ranges = 0, place = 0;
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
+        ranges += team->parts[p].count;
+    *count = 0;
+    parley_status status = pl_take(out, ranges, sizeof **out, "the order of rows", error);
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes && status == PARLEY_OK; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            (*out)[(*count)++] = (stretch){range.begin, place, range.end - range.begin};
+            place += range.end - range.begin;
+        }
+    return status;
+}
+
+/* Returns the stretch that has a row, or with `back` a position; NULL if there is none. The stretches must be in
+ * increasing order of rows or positions. */
+static const stretch *find(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
+    uint64_t low = 0, high = count;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if ((back ? stretches[middle].place : stretches[middle].row) <= from)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (count == 0)
+        return NULL;
+    uint64_t begin = back ? stretches[low].place : stretches[low].row;
+    return from < begin || from - begin >= stretches[low].rows ? NULL : &stretches[low];
+}
+
+/* Whether the saved buckets have each of the worker's rows once. */
+static bool cover_rows(const stretch *stretches, uint64_t ranges, const uint64_t *kept, uint64_t count, uint64_t all,
+                       uint8_t *seen) {
+    uint64_t total = 0;
+    for (uint64_t n = 0; n < count; n++) {
+        uint64_t place = pl_bucket_row(kept[n]), rows = kept[n] & 255;
+        const stretch *of = find(stretches, ranges, place, true);
+        if (rows == 0 || !of || rows > of->rows - (place - of->place))
+            return false;
+        for (uint64_t i = place; i < place + rows; i++)
+            if (seen[i]++)
+                return false;
+        total += rows;
+    }
+    return total == all;
+}
+
+/* Saved buckets have positions instead of rows. */
+static void restore_buckets(pl_state *state, const stretch *stretches, uint64_t ranges, const uint64_t *kept,
+                            uint64_t *buckets, uint64_t count, uint64_t all) {
+    uint8_t *seen;
+    state->status = pl_take(&seen, all, 1, "the order of rows", &state->error);
+    if (state->status != PARLEY_OK)
+        return;
+    if (!cover_rows(stretches, ranges, kept, count, all, seen))
+        pl_state_refuse(state, "order", "does not have each row of the worker once");
+    for (uint64_t n = 0; n < count && state->status == PARLEY_OK; n++) {
+        const stretch *of = find(stretches, ranges, pl_bucket_row(kept[n]), true);
+        buckets[n] = (of->row + (pl_bucket_row(kept[n]) - of->place)) << 8 | (kept[n] & 255);
+    }
+    pl_free(seen);
+}
+
+void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count) {
+    stretch *stretches = NULL;
+    uint64_t ranges, *kept = pl_state_room(state, "order", PL_U64, count);
+    if (!kept)
+        return;
+    parley_status status = take_stretches(team, worker, &stretches, &ranges, &state->error);
+    if (status != PARLEY_OK)
+        state->status = status;
+    else if (state->restoring)
+        restore_buckets(state, stretches, ranges, kept, buckets, count, team->rows[worker]);
+    else {
+        qsort(stretches, ranges, sizeof *stretches, by_row);
+        for (uint64_t n = 0; n < count; n++) {
+            const stretch *of = find(stretches, ranges, pl_bucket_row(buckets[n]), false);
+            kept[n] = (of->place + (pl_bucket_row(buckets[n]) - of->row)) << 8 | (buckets[n] & 255);
+        }
+    }
+    pl_free(stretches);
+}
+
+void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count, uint8_t other) {
+    for (uint64_t i = 0; i < count && state->restoring && state->status == PARLEY_OK; i++)
+        if (rest[i] != other && (rest[i] >> 4 > PL_MOST_REST || (rest[i] & 15u) >= 1u << (rest[i] >> 4)))
+            pl_state_refuse(state, "rest", "has a rest that is none of the levels");
+}
+
+/* Marks the entries of v that the worker's rows touch, and counts them. */
+static uint64_t mark(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t count = 0;
+    memset(touched, 0, glm->size);
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
+        for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(&team->parts[p], &rows);)
+            for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
+                touched[x->index[e]] = 1;
+    if (glm->intercept != PL_NO_INTERCEPT)
+        touched[x->columns] = 1;
+    for (uint64_t j = 0; j < glm->size; j++)
+        count += touched[j];
+    return count;
+}
+
+parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched,
+                              uint32_t **support, uint64_t *count, parley_error *error) {
+    uint64_t marked = mark(glm, team, worker, touched), rows = glm->size / glm->classes;
+    *support = NULL;
+    *count = rows;
+    if (marked * (4 + 8 * glm->classes) >
+        rows * 8 * glm->classes) /* ids and values would take more space than all values */
+        return PARLEY_OK;
+    parley_status status = pl_shared_take(team->engine, support, marked, sizeof **support, "a sparse update", error);
+    *count = marked;
+    for (uint64_t j = 0, s = 0; status == PARLEY_OK && j < rows; j++)
+        if (touched[j])
+            (*support)[s++] = (uint32_t)j;
+    return status;
+}
