@@ -7,8 +7,8 @@
 #include "advise/cached_plan.h"
 #include "base/clock.h"
 #include "fit.h"
-#include "linear/stream/linear_stream.h"
 #include "progress.h"
+#include "train/presets.h"
 
 typedef struct run {
     const command *command;
@@ -197,7 +197,7 @@ int train_run(const arguments *arguments) {
                .settings = &settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
-    if (pl_streams(&arguments->settings))
+    if (pl_stream_of(&arguments->settings))
         return stream_run(arguments);
     settings = arguments->settings;
     pl_this_machine(&settings, run.machine, sizeof run.machine);

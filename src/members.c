@@ -39,6 +39,8 @@ LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
+const pl_own_list pl_own_lists[] = {{"losses", pl_loss_at}, {NULL, NULL}};
+
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
@@ -187,3 +189,6 @@ const pl_preset pl_presets[] = {
      .defaults = {{"backups", "1"}}},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
+
+const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
+                                     "engines",  "presets", "formats", "metrics",  NULL};

@@ -2,9 +2,11 @@
 #include "advise/convergence_lasso.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "linear/path/linear_path.h"
+#include "base/memory.h"
+#include "base/settings.h"
 
 #define BASES 4
 #define FACTORS 8
@@ -79,38 +81,57 @@ static uint64_t select_rows(const table *this, unsigned without, table *out) {
     return kept;
 }
 
-static bool set_up(parley_settings *settings) {
-    static const char *const words[][2] = {{"loss", "squared"}, {"l1_ratio", "1"}, {"standardise", "true"},
-                                           {"gap", "1e-5"},     {"threads", "1"},  {"rounds", "500"}};
-    pl_settings_defaults(settings);
+/* Sets up paths of one thread. `lambdas` NULL: a path has its own. */
+static parley_settings *set_up(const double *lambdas, uint64_t count) {
+    char list[LAMBDAS * 32] = "";
+    for (uint64_t k = 0; lambdas && k < count; k++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%.17g", k ? "," : "", lambdas[k]);
+    const char *const words[][2] = {{"loss", "squared"},
+                                    {"l1_ratio", "1"},
+                                    {"standardise", "true"},
+                                    {"gap", "1e-5"},
+                                    {"rounds", "500"},
+                                    {"threads", "1"},
+                                    {"engine", "threads"},
+                                    {lambdas ? "lambda_list" : "lambdas", lambdas ? list : "40"},
+                                    {"full_path", lambdas ? "true" : "false"}};
+    parley_settings *settings;
+    if (parley_settings_new(&settings, NULL) != PARLEY_OK)
+        return NULL;
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        if (pl_setting_set(settings, 0, words[i][0], words[i][1], NULL) != PARLEY_OK)
-            return false;
-    snprintf(settings->engine, sizeof settings->engine, "threads");
-    return true;
+        if (parley_settings_set(settings, words[i][0], words[i][1], NULL) != PARLEY_OK) {
+            parley_settings_free(settings);
+            return NULL;
+        }
+    return settings;
 }
 
-/* A path on the rows of all workers but some; NULL if it fails. `lambdas` NULL: its own. */
-static pl_path *path_without(const table *this, unsigned without, const double *lambdas, uint64_t count, table *room,
-                             parley_settings *settings) {
+/* A path on the rows of all workers but some; NULL if it fails. */
+static parley_path_result *path_without(const table *this, unsigned without, table *room,
+                                        const parley_settings *settings) {
     uint64_t rows = select_rows(this, without, room);
     parley_data *data = NULL;
-    pl_path *path = NULL;
-    pl_path_plan plan = {.lambdas = lambdas, .count = count, .all = lambdas != NULL};
+    parley_path_result *path = NULL;
     if (rows < LEAST_POINTS || parley_data_from_dense(rows, PL_LASSO_FEATURES, room->x, PARLEY_FLOAT64,
                                                       PL_LASSO_FEATURES, 1, room->y, NULL, 1, &data, NULL) != PARLEY_OK)
         return NULL;
-    if (pl_path_run(settings, data, settings, &plan, NULL, NULL, &path, NULL) != PARLEY_OK)
-        path = NULL;
+    parley_path(data, settings, NULL, NULL, &path, NULL, NULL);
     parley_data_free(data);
     return path;
 }
 
-static void take_point(const pl_path *path, uint64_t at, pl_lasso *out) {
-    at = at < path->count ? at : path->count - 1;
-    pl_kept_copy(&path->coef[at], 0, PL_LASSO_FEATURES, out->weight);
-    out->intercept = path->intercept[at];
-    out->lambda = path->points[at].lambda;
+static bool take_point(const parley_path_result *path, uint64_t at, pl_lasso *out) {
+    uint64_t count;
+    const parley_point *points = parley_path_points(path, &count);
+    parley_model *model;
+    at = at < count ? at : count - 1;
+    if (parley_path_model(path, at, &model, NULL) != PARLEY_OK)
+        return false;
+    memcpy(out->weight, parley_model_coef(model), sizeof out->weight);
+    out->intercept = *parley_model_intercept(model);
+    out->lambda = points[at].lambda;
+    parley_model_free(model);
+    return true;
 }
 
 static double predict(const pl_lasso *lasso, double round, double workers, double h) {
@@ -121,12 +142,14 @@ static double predict(const pl_lasso *lasso, double round, double workers, doubl
     return sum;
 }
 
-/* Mean squared error at each strength on the rows of the workers that were left out. */
-static void add_errors(const table *this, const pl_path *path, unsigned workers, double *errors, uint64_t count) {
+/* Adds the mean squared error at each strength on the rows of the workers that were left out. */
+static bool add_errors(const table *this, const parley_path_result *path, unsigned workers, double *errors,
+                       uint64_t count) {
     pl_lasso lasso;
     for (uint64_t k = 0; k < count; k++) {
         double sum = 0, rows = 0;
-        take_point(path, k, &lasso);
+        if (!take_point(path, k, &lasso))
+            return false;
         for (uint64_t i = 0; i < this->rows; i++)
             if (this->m[i] == workers) {
                 double miss = lasso.intercept - this->y[i];
@@ -137,54 +160,62 @@ static void add_errors(const table *this, const pl_path *path, unsigned workers,
             }
         errors[k] += rows ? sum / rows : 0;
     }
+    return true;
 }
 
 /* Cross-validates the strength over the numbers of workers, with the paths without each of them. */
-static bool cross_validate(const table *this, pl_path *full, pl_path **paths, const unsigned *workers, unsigned count,
-                           pl_lasso *out, pl_lasso *without) {
+static bool cross_validate(const table *this, const parley_path_result *full, uint64_t lambdas,
+                           parley_path_result **paths, const unsigned *workers, unsigned count, pl_lasso *out,
+                           pl_lasso *without) {
     double errors[LAMBDAS] = {0};
-    uint64_t best = 0, lambdas = full->count < LAMBDAS ? full->count : LAMBDAS;
-    for (unsigned w = 0; w < count; w++) {
-        if (!paths[w] || !paths[w]->count)
+    uint64_t best = 0;
+    for (unsigned w = 0; w < count; w++)
+        if (!paths[w] || !add_errors(this, paths[w], workers[w], errors, lambdas))
             return false;
-        add_errors(this, paths[w], workers[w], errors, lambdas);
-    }
     for (uint64_t k = 1; k < lambdas; k++)
         best = errors[k] < errors[best] ? k : best;
-    take_point(full, best, out);
+    bool taken = take_point(full, best, out);
     out->error = sqrt(errors[best] / count);
-    for (unsigned w = 0; w < count; w++) {
-        take_point(paths[w], best, &without[w]);
+    for (unsigned w = 0; w < count && taken; w++) {
+        taken = take_point(paths[w], best, &without[w]);
         without[w].error = out->error;
     }
-    return true;
+    return taken;
+}
+
+/* The path on all rows, then those without the rows of each number of workers at the same strengths. */
+static bool fit_tables(const table *all, table *room, const unsigned *workers, unsigned count,
+                       parley_path_result **paths, pl_lasso *out, pl_lasso *without) {
+    double lambdas[LAMBDAS];
+    uint64_t points = 0;
+    parley_settings *own = set_up(NULL, 0), *same = NULL;
+    parley_path_result *full = own ? path_without(all, 0, room, own) : NULL;
+    const parley_point *point = full ? parley_path_points(full, &points) : NULL;
+    points = points < LAMBDAS ? points : LAMBDAS;
+    for (uint64_t k = 0; k < points; k++)
+        lambdas[k] = point[k].lambda;
+    same = points ? set_up(lambdas, points) : NULL;
+    for (unsigned w = 0; same && w < count; w++)
+        paths[w] = path_without(all, workers[w], room, same);
+    bool fits = same && cross_validate(all, full, points, paths, workers, count, out, without);
+    parley_path_free(full);
+    parley_settings_free(own);
+    parley_settings_free(same);
+    return fits;
 }
 
 bool pl_lasso_fit(const pl_goal *goal, const pl_trial *const *trials, unsigned trial_count, const unsigned *workers,
                   unsigned count, pl_lasso *out, pl_lasso *without) {
     table all = {0}, room = {0};
-    pl_path *full = NULL, **paths = pl_alloc(count + 1, sizeof *paths);
-    double lambdas[LAMBDAS];
-    parley_settings *settings = pl_alloc(1, sizeof *settings);
-    bool fits = count >= 3 && paths && settings && set_up(settings) &&
-                pl_setting_set(settings, 0, "lambdas", "40", NULL) == PARLEY_OK &&
-                open_table(&all, goal, trials, trial_count) && open_table(&room, goal, trials, trial_count);
-    if (fits)
-        full = path_without(&all, 0, NULL, 0, &room, settings);
-    fits = fits && full && full->count;
-    for (uint64_t k = 0; fits && k < full->count && k < LAMBDAS; k++)
-        lambdas[k] = full->points[k].lambda;
-    for (unsigned w = 0; fits && w < count; w++)
-        paths[w] =
-            path_without(&all, workers[w], lambdas, full->count < LAMBDAS ? full->count : LAMBDAS, &room, settings);
-    fits = fits && cross_validate(&all, full, paths, workers, count, out, without);
+    parley_path_result **paths = pl_alloc(count + 1, sizeof *paths);
+    bool fits = count >= 3 && paths && open_table(&all, goal, trials, trial_count) &&
+                open_table(&room, goal, trials, trial_count) &&
+                fit_tables(&all, &room, workers, count, paths, out, without);
     for (unsigned w = 0; paths && w < count; w++)
         parley_path_free(paths[w]);
-    parley_path_free(full);
     close_table(&all);
     close_table(&room);
     pl_free(paths);
-    pl_free(settings);
     return fits;
 }
 

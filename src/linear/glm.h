@@ -21,6 +21,8 @@
 #include "math/sparse.h"
 #include "math/table.h"
 #include "method/problem.h"
+#include "shard/column_moments.h"
+#include "shard/label_kinds.h"
 #include "shard/row_sums.h"
 
 typedef struct pl_glm {
@@ -75,11 +77,6 @@ parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *err
 parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error);
 void pl_glm_close(pl_glm *glm);
 
-/* Finds the distinct labels of all ranks in increasing order, and their number. PL_LABEL_KINDS + 1 means that there are
- * more. */
-#define PL_LABEL_KINDS 64
-parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
-                             parley_error *error);
 /* class_weights.c: computes the weight of every row, which is its own weight times that of its label. `words` is
  * "balanced" or "LABEL=W,LABEL=W". Labels that are not listed have weight 1. */
 parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
@@ -200,11 +197,7 @@ const double *pl_scaled(const pl_glm *glm, const double *w);
 void pl_scale_curvature(const pl_glm *glm, double *curvature);
 /* The inverse: turns a model on the original columns into one on scaled columns. */
 void pl_unscale_columns(const pl_glm *glm, double *w);
-/* standardise.c: the mean of every column and 1 / its standard deviation, 0 if it is constant. `mean` has room for
- * twice as many numbers. */
-parley_status pl_column_moments(const parley_data *data, const pl_team *team, double *mean, double *scale,
-                                parley_error *error);
-/* Fills in `scale`. */
+/* standardise.c: fills in `scale`. */
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error);
 /* The mean square of every column, by weight of rows, on unscaled columns. */
 parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error);

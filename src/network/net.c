@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "data/format.h"
-#include "linear/glm.h"
 #include "math/blas.h"
+#include "shard/column_moments.h"
 #include "shard/row_sums.h"
 
 #define FIRST_STREAM 0x6e657477u /* apart from the streams of workers */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linear/glm.h"
 #include "network/net.h"
+#include "shard/label_kinds.h"
 
 /* Finds a column by its name or its number from 1. */
 static bool find_column(const parley_data *data, const char *word, size_t length, uint32_t *column) {
@@ -124,7 +124,7 @@ parley_status pl_net_open_targets(pl_net *net, pl_engine *engine, const parley_s
     unsigned count;
     parley_status status = read_targets(net, settings->targets, error);
     if (status == PARLEY_OK)
-        status = pl_label_kinds(engine, net->base.data, kinds, &count, error);
+        status = pl_label_kinds(engine, net->base.data, PL_LABEL_KINDS, kinds, &count, error);
     if (status == PARLEY_OK && settings->classes)
         status = take_classes(net, (unsigned)settings->classes, kinds, &count, error);
     if (status == PARLEY_OK)

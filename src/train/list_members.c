@@ -2,11 +2,7 @@
 #include <string.h>
 
 #include "data/format.h"
-#include "linear/loss/loss.h"
 #include "train/presets.h"
-
-const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
-                                     "engines",  "presets", "formats", "metrics",  NULL};
 
 static void add(pl_entry *entries, unsigned *count, const char *name, const char *help) {
     for (unsigned i = 0; i < *count; i++)
@@ -33,8 +29,6 @@ unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry 
     unsigned count = 0;
     if (strcmp(kind, "problems") == 0)
         ADD_ALL(pl_problems);
-    else if (strcmp(kind, "losses") == 0)
-        ADD_ALL(pl_losses);
     else if (strcmp(kind, "solvers") == 0)
         ADD_FITTING(pl_locals);
     else if (strcmp(kind, "combines") == 0)
@@ -55,6 +49,11 @@ unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry 
             for (const pl_model_metric *metric = pl_problems[i]->model_type->metrics;
                  metric->name && pl_fits(pl_problems[i], problem); metric++)
                 add(entries, &count, metric->name, metric->help);
+    for (const pl_own_list *own = pl_own_lists; own->kind; own++) {
+        pl_entry entry;
+        for (unsigned i = 0; strcmp(kind, own->kind) == 0 && own->at(i, &entry); i++)
+            add(entries, &count, entry.name, entry.help);
+    }
     return count;
 }
 

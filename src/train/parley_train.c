@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "linear/stream/linear_stream.h"
 #include "train/run.h"
 
 static parley_status check_start(const parley_settings *settings, parley_error *error) {
@@ -10,11 +9,11 @@ static parley_status check_start(const parley_settings *settings, parley_error *
     if (other)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "both a model to start from and the setting %s are given; leave one of them out", other);
-    return pl_streams(settings) ? pl_fail(error, PARLEY_BAD_USAGE,
-                                          "preset %s cannot start from a model; use a learner, or another "
-                                          "preset",
-                                          settings->preset)
-                                : PARLEY_OK;
+    return pl_stream_of(settings) ? pl_fail(error, PARLEY_BAD_USAGE,
+                                            "preset %s cannot start from a model; use a learner, or another "
+                                            "preset",
+                                            settings->preset)
+                                  : PARLEY_OK;
 }
 
 /* A call of parley_train_from. Results are those of the first rank of this process. */

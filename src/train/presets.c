@@ -11,6 +11,11 @@ const pl_preset *pl_preset_find(const char *name, const pl_problem_type *problem
     return found;
 }
 
+const pl_stream_type *pl_stream_of(const parley_settings *settings) {
+    const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
+    return preset ? preset->stream : NULL;
+}
+
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings,
                                      const pl_problem *problem) {
     const pl_problem_rules *rules = pl_settings_problem(settings)->rules;

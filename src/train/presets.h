@@ -31,6 +31,8 @@ extern const unsigned pl_presets_count;
 
 /* Returns the preset of this name for the problem or, if there is none, one for another problem, or NULL. */
 const pl_preset *pl_preset_find(const char *name, const pl_problem_type *problem);
+/* The method for streams that these settings name, or NULL. */
+const pl_stream_type *pl_stream_of(const parley_settings *settings);
 /* Returns the preset that `auto` stands for, or the first one with the members that the user named. Returns `auto`
  * itself while data are not known (`problem` NULL), and NULL with an error if there is no such preset. */
 const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_problem *problem, parley_error *error);

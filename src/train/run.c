@@ -7,7 +7,6 @@
 
 #include "engine/collective.h"
 #include "engine/launched.h"
-#include "linear/stream/linear_stream.h"
 #include "shard/distributed.h"
 #include "shard/fingerprint.h"
 
@@ -385,22 +384,17 @@ const pl_problem_type *pl_settings_problem(const parley_settings *settings) {
     return type ? type : pl_problems[0];
 }
 
-static parley_status train_stream(pl_engine *engine, const parley_data *data, const parley_settings *settings,
-                                  parley_callback callback, void *user, parley_model **out, parley_summary *summary,
-                                  parley_error *error) {
-    *out = NULL;
-    if (engine->ranks == 1)
-        return pl_stream_data(data, settings, engine->threads, callback, user, out, summary, error);
-    return pl_fail(error, PARLEY_BAD_USAGE, "--preset online runs in one process, but there are %u", engine->ranks);
-}
-
 parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                                  const parley_model *start, parley_callback callback, void *user, parley_model **out,
                                  parley_summary *summary, parley_error *error) {
-    if (pl_streams(settings))
-        return train_stream(engine, data, settings, callback, user, out, summary, error);
+    const pl_stream_type *stream = pl_stream_of(settings);
     pl_run run = {.engine = engine, .start = start, .callback = callback, .user = user};
     *out = NULL;
+    if (stream && engine->ranks > 1)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset %s runs in one process, but there are %u", settings->preset,
+                       engine->ranks);
+    if (stream)
+        return stream->learn(data, settings, engine->threads, callback, user, out, summary, error);
     parley_status status = pl_run_open(&run, data, settings, error);
     if (status == PARLEY_OK)
         status = pl_run_loop(&run, error);

@@ -2,6 +2,7 @@
 #ifndef PL_TRAIN_H
 #define PL_TRAIN_H
 
+#include "base/entry.h"
 #include "method/combine.h"
 #include "method/exchange.h"
 #include "method/local.h"
@@ -12,6 +13,10 @@ typedef struct pl_stream_type {
     const char *name, *help;
     const char *const *settings; /* optional settings that it reads; ends with NULL */
     parley_status (*check)(const parley_settings *settings, parley_error *error);
+    /* Learns the rows of data in memory as one batch. */
+    parley_status (*learn)(const parley_data *data, const parley_settings *settings, unsigned threads,
+                           parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                           parley_error *error);
 } pl_stream_type;
 
 /* A method: the name of a preset and its members. `local` is NULL for methods of streams, and for `auto` before data
@@ -47,10 +52,7 @@ static inline bool pl_fits(const pl_problem_type *of, const pl_problem_type *pro
     return !of || !problem || of == problem;
 }
 
-/* A member of a table. */
-typedef struct pl_entry {
-    const char *name, *help;
-} pl_entry;
+extern const pl_own_list pl_own_lists[]; /* of wings; ends with kind NULL */
 #define PL_ENTRIES 64
 /* Fills `entries` (room for PL_ENTRIES) and returns their number, which is 0 if there is no such kind. */
 unsigned pl_list(const char *kind, pl_entry *entries);

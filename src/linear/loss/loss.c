@@ -69,6 +69,12 @@ double pl_loss_centring_step(const pl_loss *loss, double ratio) {
     return loss->log_link ? log_unless_lost((p - 2.0) * ratio) - log_unless_lost((p - 1.0) * ratio) : -ratio;
 }
 
+bool pl_loss_at(unsigned number, pl_entry *entry) {
+    if (number < pl_losses_count)
+        *entry = (pl_entry){pl_losses[number]->name, pl_losses[number]->help};
+    return number < pl_losses_count;
+}
+
 bool pl_loss_bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 
 bool pl_loss_gives_probabilities(const pl_loss *loss) { return loss->probability || loss->together; }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/entry.h"
 #include "base/settings.h"
 
 typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL, PL_LABELS_CLASSES } pl_labels;
@@ -76,6 +77,7 @@ struct pl_loss {
 /* `auto` takes the first loss of each kind of labels. Losses of all classes together come last. */
 extern const pl_loss *const pl_losses[];
 extern const unsigned pl_losses_count;
+bool pl_loss_at(unsigned number, pl_entry *entry);    /* for `parley list losses` */
 extern const pl_loss pl_loss_logistic, pl_loss_hinge; /* also metrics of models of other losses */
 
 const pl_loss *pl_loss_find(const char *name);    /* or NULL */

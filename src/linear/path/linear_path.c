@@ -14,7 +14,6 @@
 #include "base/stop.h"
 #include "linear/model/linear_model.h"
 #include "linear/rows/classes.h"
-#include "linear/stream/linear_stream.h"
 #include "shard/distributed.h"
 #include "shard/fingerprint.h"
 #include "train/run.h"
@@ -72,7 +71,7 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--lambda-list already sets every lambda; leave out --lambdas and "
                        "--lambda-ratio");
-    if (pl_streams(settings))
+    if (pl_stream_of(settings))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "preset %s reads a stream and cannot compute a path; use --preset auto, or parley train",
                        settings->preset);

@@ -124,7 +124,7 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
                                parley_error *error) {
     classes classes;
     *out = NULL;
-    parley_status status = pl_label_kinds(engine, data, classes.label, &classes.count, error);
+    parley_status status = pl_label_kinds(engine, data, PL_LABEL_KINDS, classes.label, &classes.count, error);
     if (status == PARLEY_OK && classes.count > PL_LABEL_KINDS)
         status = pl_fail(error, PARLEY_BAD_INPUT,
                          "%s: --class-weights takes at most %d different labels, and the data have more", data->path,

@@ -9,70 +9,7 @@
 #include "math/softmax_kernel.h"
 #include "shard/distributed.h"
 
-/* With more distinct labels, labels are real numbers unless the loss says otherwise. */
-#define LABEL_KINDS PL_LABEL_KINDS
 #define REPEATS 2 /* rows of each label, on average, that show classes */
-
-/* The position of `label` among `count` increasing `kinds`, or where to insert it. */
-static unsigned place(const double *kinds, unsigned count, double label) {
-    unsigned low = 0, high = count;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (kinds[middle] < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Adds the distinct labels of `rows` rows to the `count` increasing labels in `kinds`. Returns the new count, or most +
- * 1 if there are more. */
-static unsigned distinct_labels(const double *label, uint64_t rows, double *kinds, unsigned count, unsigned most) {
-    for (uint64_t i = 0; i < rows; i++) {
-        unsigned k = place(kinds, count, label[i]);
-        if (k < count && kinds[k] == label[i])
-            continue;
-        if (count >= most)
-            return most + 1;
-        memmove(kinds + k + 1, kinds + k, (count - k) * sizeof *kinds);
-        kinds[k] = label[i];
-        count++;
-    }
-    return count;
-}
-
-/* Merges the labels of all ranks: each rank sends its list to all others. */
-static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *count, unsigned most,
-                                  parley_error *error) {
-    unsigned ranks = engine->ranks, all = 0, slot = most + 2; /* a slot holds the count, then the labels */
-    double *mine, *sums = NULL;
-    if (ranks == 1)
-        return PARLEY_OK;
-    parley_status status = pl_take(&mine, (uint64_t)ranks * slot, sizeof *mine, "labels", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&sums, (uint64_t)ranks * slot, sizeof *sums, "labels", error);
-    if (status == PARLEY_OK) {
-        unsigned listed = *count > most ? most : *count;
-        mine[engine->rank * slot] = *count;
-        memcpy(mine + engine->rank * slot + 1, kinds, listed * sizeof *kinds);
-        status = pl_sum_workers(engine, PL_EACH_RANK, mine, ranks * slot, sums, error);
-    }
-    for (unsigned r = 0; r < ranks && status == PARLEY_OK && all <= most; r++) {
-        unsigned listed = (unsigned)sums[r * slot];
-        all = listed > most ? listed : distinct_labels(sums + r * slot + 1, listed, kinds, all, most);
-    }
-    pl_free(mine);
-    pl_free(sums);
-    *count = all;
-    return status;
-}
-
-parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
-                             parley_error *error) {
-    *count = distinct_labels(data->label, data->x.rows, kinds, 0, LABEL_KINDS);
-    return agree_labels(engine, kinds, count, LABEL_KINDS, error);
-}
 
 static bool all_whole(const double *kinds, unsigned count) {
     for (unsigned k = 0; k < count; k++)
@@ -84,7 +21,7 @@ static bool all_whole(const double *kinds, unsigned count) {
 /* The loss that `auto` chooses for these labels. Whole numbers with gaps that hardly repeat are amounts, not classes.
  */
 static const pl_loss *choose_loss(const parley_data *data, const double *kinds, unsigned count) {
-    bool classes = count > 2 && count <= LABEL_KINDS && all_whole(kinds, count);
+    bool classes = count > 2 && count <= PL_LABEL_KINDS && all_whole(kinds, count);
     bool gaps = classes && kinds[count - 1] - kinds[0] + 1 > count;
     if (gaps && data->classes.count == 0 && pl_all_rows(data) < (uint64_t)REPEATS * count)
         classes = false;
@@ -95,7 +32,7 @@ static parley_status number_rows(pl_glm *glm, parley_error *error) {
     uint64_t rows = glm->data->x.rows;
     parley_status status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
     for (uint64_t i = 0; i < rows && status == PARLEY_OK; i++)
-        glm->class_of[i] = (uint16_t)place(glm->labels, (unsigned)glm->classes, glm->data->label[i]);
+        glm->class_of[i] = (uint16_t)pl_label_place(glm->labels, (unsigned)glm->classes, glm->data->label[i]);
     return status;
 }
 
@@ -203,9 +140,9 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_se
         if (glm->loss->labels == PL_LABELS_REAL)
             return check_range(engine, data, glm->loss, error);
     }
-    unsigned most = open ? LABEL_KINDS : PL_MOST_CLASSES;
-    unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0, most);
-    parley_status status = agree_labels(engine, kinds, &count, most, error);
+    unsigned most = open ? PL_LABEL_KINDS : PL_MOST_CLASSES;
+    unsigned count;
+    parley_status status = pl_label_kinds(engine, data, most, kinds, &count, error);
     if (status != PARLEY_OK)
         return status;
     if (count == 1 && data->classes.count > 0) {

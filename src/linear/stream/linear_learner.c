@@ -24,7 +24,7 @@ static parley_status resolve(parley_learner *learner, parley_error *error) {
         snprintf(learner->asked->preset, sizeof learner->asked->preset, "online");
     pl_settings_assign(learner->settings, learner->asked);
     parley_status status = pl_method_resolve(learner->settings, NULL, &learner->method, error);
-    if (status == PARLEY_OK && !pl_streams(learner->settings))
+    if (status == PARLEY_OK && !pl_stream_of(learner->settings))
         status = pl_fail(error, PARLEY_BAD_USAGE, "a learner always uses preset online; leave out preset %s",
                          learner->settings->preset);
     if (status == PARLEY_OK && pl_setting_given(learner->settings, "passes"))

@@ -229,18 +229,6 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
     return status;
 }
 
-const pl_stream_type pl_stream_online = {
-    .name = "online",
-    .help = "one step per row of a stream, in order",
-    .settings = pl_online_settings,
-    .check = pl_online_check,
-};
-
-bool pl_streams(const parley_settings *settings) {
-    const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
-    return preset && preset->stream;
-}
-
 typedef struct held {
     const parley_data *data;
     bool passed;
@@ -260,13 +248,21 @@ static parley_status next_held(void *of, const parley_data **batch, parley_error
     return PARLEY_OK;
 }
 
-parley_status pl_stream_data(const parley_data *data, const parley_settings *settings, unsigned threads,
-                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
-                             parley_error *error) {
+static parley_status learn_held(const parley_data *data, const parley_settings *settings, unsigned threads,
+                                parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                                parley_error *error) {
     held held = {data, false};
     pl_stream_source source = {&held, rewind_held, next_held};
     return pl_stream_run(&source, settings, threads, callback, user, out, summary, error);
 }
+
+const pl_stream_type pl_stream_online = {
+    .name = "online",
+    .help = "one step per row of a stream, in order",
+    .settings = pl_online_settings,
+    .check = pl_online_check,
+    .learn = learn_held,
+};
 
 typedef struct file {
     const char *path;
@@ -289,7 +285,7 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
                                   void *user, parley_model **out, parley_summary *summary, parley_error *error) {
     *out = NULL;
     parley_status status = pl_train_check(settings, error);
-    if (status == PARLEY_OK && !pl_streams(settings))
+    if (status == PARLEY_OK && !pl_stream_of(settings))
         status = pl_fail(error, PARLEY_BAD_USAGE, "only --preset online can learn from a stream");
     if (status == PARLEY_OK && strcmp(path, "-") == 0 && settings->passes > 1)
         status = pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read only once; use --passes 1, or a file");

@@ -14,16 +14,10 @@ typedef struct pl_stream_source {
 } pl_stream_source;
 
 extern const pl_stream_type pl_stream_online;
-/* Whether these settings name a method for streams. */
-bool pl_streams(const parley_settings *settings);
 /* Learns a stream. Settings and method must be resolved. */
 parley_status pl_stream_run(const pl_stream_source *source, const parley_settings *settings, unsigned threads,
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error);
-/* The same for data in memory, as one batch. */
-parley_status pl_stream_data(const parley_data *data, const parley_settings *settings, unsigned threads,
-                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
-                             parley_error *error);
 
 /* The mean loss of predictions made before learning each row; NaN if there was no row. */
 double pl_stream_loss(const pl_online *online);
