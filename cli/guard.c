@@ -57,12 +57,12 @@ typedef struct watched {
 } watched;
 
 /* Reads what the child says, and forwards messages between it and the launcher. */
-static void listen_to(watched *this) {
+static void listen_to(watched *self) {
     unsigned char word[2];
     int number = 0;
     struct pollfd polled[1 + RELAY_POLLED] = {{words[0], POLLIN, 0}};
     poll(polled, 1 + relay_poll(polled + 1), TICK_MS);
-    this->left = !relay_forward(this->deadline, &number);
+    self->left = !relay_forward(self->deadline, &number);
     if (number)
         forward(number);
     if (polled[0].revents == 0)
@@ -72,27 +72,27 @@ static void listen_to(watched *this) {
         words[0] = -1;
         return;
     }
-    this->started = this->started || word[0] == 's';
+    self->started = self->started || word[0] == 's';
     if (word[0] == 'e') {
-        this->ending = pl_now();
-        this->code = word[1];
+        self->ending = pl_now();
+        self->code = word[1];
     }
 }
 
 /* How long the start may take. It fails on all ranks at the same time, and one message is enough. */
-static double start_seconds(const watched *this) {
+static double start_seconds(const watched *self) {
     double ranks = START_RANK * pl_launched_here();
     int turn = pl_launched_rank() < 2 ? pl_launched_rank() : 2;
-    return this->deadline + (ranks > START_GRACE ? ranks : START_GRACE) + START_TURN * turn;
+    return self->deadline + (ranks > START_GRACE ? ranks : START_GRACE) + START_TURN * turn;
 }
 
 /* Has the child exceeded its time? Before the ranks are connected, only the guard knows that the child is stopped, so
  * it must report this first. */
-static bool overdue(const watched *this) {
+static bool overdue(const watched *self) {
     double now = pl_now();
-    return (this->stopped >= 0 && now - this->stopped > this->deadline + (this->started ? GRACE : 0)) ||
-           (this->ending >= 0 && now - this->ending > GRACE) ||
-           (!this->started && this->ending < 0 && now - this->began > start_seconds(this));
+    return (self->stopped >= 0 && now - self->stopped > self->deadline + (self->started ? GRACE : 0)) ||
+           (self->ending >= 0 && now - self->ending > GRACE) ||
+           (!self->started && self->ending < 0 && now - self->began > start_seconds(self));
 }
 
 /* MPICH's launcher treats a process that exits without a PMI-1 message as dead, and kills the others before they end.
@@ -122,48 +122,48 @@ static int lose(const char *how) {
     return leave("cmd=abort exitcode=4\n", EXIT_LOST);
 }
 
-static int end_child(const watched *this) {
+static int end_child(const watched *self) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    if (this->ending >= 0)
-        return leave("cmd=finalize\n", this->code);
-    if (!this->started)
-        return lose(this->stopped >= 0 ? "was stopped" : "timed out");
+    if (self->ending >= 0)
+        return leave("cmd=finalize\n", self->code);
+    if (!self->started)
+        return lose(self->stopped >= 0 ? "was stopped" : "timed out");
     return leave("cmd=finalize\n", EXIT_LOST);
 }
 
-static int end_with(const watched *this, int status) {
+static int end_with(const watched *self, int status) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DONE)
         return EXIT_DONE;
-    if (WIFSIGNALED(status) && this->ending < 0 && !this->started)
+    if (WIFSIGNALED(status) && self->ending < 0 && !self->started)
         return lose("was lost: its process ended");
-    if (WIFSIGNALED(status) && this->ending < 0)
+    if (WIFSIGNALED(status) && self->ending < 0)
         pl_sleep(GRACE); /* the peers report it; a process that ends earlier may get the others killed */
     return leave("cmd=finalize\n", WIFEXITED(status)   ? WEXITSTATUS(status)
-                                   : this->ending >= 0 ? this->code
+                                   : self->ending >= 0 ? self->code
                                                        : EXIT_LOST);
 }
 
 static int keep_guard(double deadline) {
-    watched this = {.deadline = deadline, .began = pl_now(), .stopped = -1, .ending = -1};
-    this.started = pl_launched_ranks() == 1; /* it has nobody to find */
+    watched self = {.deadline = deadline, .began = pl_now(), .stopped = -1, .ending = -1};
+    self.started = pl_launched_ranks() == 1; /* it has nobody to find */
     int status;
     catch_signals();
     prctl(PR_SET_NAME, "parley-guard");
     for (;;) {
         pid_t changed = waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED);
         if (changed == child && (WIFEXITED(status) || WIFSIGNALED(status)))
-            return end_with(&this, status);
+            return end_with(&self, status);
         if (changed == child)
-            this.stopped = WIFSTOPPED(status) ? pl_now() : -1;
-        if (this.left) {
+            self.stopped = WIFSTOPPED(status) ? pl_now() : -1;
+        if (self.left) {
             kill(child, SIGKILL);
             waitpid(child, NULL, 0);
             return EXIT_LOST;
         }
-        if (overdue(&this))
-            return end_child(&this);
-        listen_to(&this);
+        if (overdue(&self))
+            return end_child(&self);
+        listen_to(&self);
     }
 }
 

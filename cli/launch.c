@@ -67,42 +67,42 @@ static void on_signal(int number) {
 
 /* PMI's mapping has a block (first host, hosts, ranks on each) for neighbouring hosts with as many ranks. It stays
  * empty if it would be too long. */
-static void write_mapping(launch *this) {
-    unsigned used = (unsigned)snprintf(this->mapping, sizeof this->mapping, "(vector");
-    if (this->count == 0)
-        used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ",(0,1,%u)", this->ranks);
-    for (unsigned first = 0, h = 0; first<this->count &&this->hosts[first].ranks> 0; first = h) {
-        for (h = first; h < this->count && this->hosts[h].ranks == this->hosts[first].ranks; h++)
+static void write_mapping(launch *self) {
+    unsigned used = (unsigned)snprintf(self->mapping, sizeof self->mapping, "(vector");
+    if (self->count == 0)
+        used += (unsigned)snprintf(self->mapping + used, sizeof self->mapping - used, ",(0,1,%u)", self->ranks);
+    for (unsigned first = 0, h = 0; first < self->count && self->hosts[first].ranks > 0; first = h) {
+        for (h = first; h < self->count && self->hosts[h].ranks == self->hosts[first].ranks; h++)
             ;
-        if (used < sizeof this->mapping)
-            used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ",(%u,%u,%u)", first,
-                                       h - first, this->hosts[first].ranks);
+        if (used < sizeof self->mapping)
+            used += (unsigned)snprintf(self->mapping + used, sizeof self->mapping - used, ",(%u,%u,%u)", first,
+                                       h - first, self->hosts[first].ranks);
     }
-    if (used < sizeof this->mapping)
-        used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ")");
-    if (used >= sizeof this->mapping)
-        *this->mapping = '\0';
+    if (used < sizeof self->mapping)
+        used += (unsigned)snprintf(self->mapping + used, sizeof self->mapping - used, ")");
+    if (used >= sizeof self->mapping)
+        *self->mapping = '\0';
 }
 
-static parley_status place(launch *this, parley_error *error) {
+static parley_status place(launch *self, parley_error *error) {
     unsigned slots = 0;
-    for (unsigned h = 0; h < this->count; h++)
-        slots += this->hosts[h].slots;
-    this->ranks = this->settings->ranks ? (unsigned)this->settings->ranks : this->count ? slots : 1;
-    this->here = this->count == 0 ? this->ranks : 0;
-    if (this->count > 0 && hosts_place(this->hosts, this->count, this->ranks) > 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has slots for only %u", this->ranks,
-                       this->settings->hosts, slots);
-    for (unsigned h = 0; h < this->count; h++)
-        this->here += this->hosts[h].here ? this->hosts[h].ranks : 0;
-    write_mapping(this);
-    parley_status status = pl_take(&this->rank, this->ranks, sizeof *this->rank, "ranks", error);
-    for (unsigned r = 0, h = 0, on_host = 0; r < this->ranks && status == PARLEY_OK; r++, on_host++) {
-        if (this->hosts && on_host == this->hosts[h].ranks) {
+    for (unsigned h = 0; h < self->count; h++)
+        slots += self->hosts[h].slots;
+    self->ranks = self->settings->ranks ? (unsigned)self->settings->ranks : self->count ? slots : 1;
+    self->here = self->count == 0 ? self->ranks : 0;
+    if (self->count > 0 && hosts_place(self->hosts, self->count, self->ranks) > 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has slots for only %u", self->ranks,
+                       self->settings->hosts, slots);
+    for (unsigned h = 0; h < self->count; h++)
+        self->here += self->hosts[h].here ? self->hosts[h].ranks : 0;
+    write_mapping(self);
+    parley_status status = pl_take(&self->rank, self->ranks, sizeof *self->rank, "ranks", error);
+    for (unsigned r = 0, h = 0, on_host = 0; r < self->ranks && status == PARLEY_OK; r++, on_host++) {
+        if (self->hosts && on_host == self->hosts[h].ranks) {
             h++;
             on_host = 0;
         }
-        this->rank[r] = (rank){.host = this->hosts && !this->hosts[h].here ? &this->hosts[h] : NULL, .line = -1};
+        self->rank[r] = (rank){.host = self->hosts && !self->hosts[h].here ? &self->hosts[h] : NULL, .line = -1};
     }
     return status;
 }
@@ -124,39 +124,39 @@ static char *quote(char *at, const char *word) {
 }
 
 /* The command that starts this program on another machine, or NULL. A quoted word has at most four times its bytes. */
-static char *remote_command(const launch *this, unsigned rank, unsigned port) {
+static char *remote_command(const launch *self, unsigned rank, unsigned port) {
     char variables[VARIABLES][MOST_HOST + 64], address[MOST_HOST] = "";
-    const host *host = this->rank[rank].host;
-    if (*this->settings->address)
-        snprintf(address, sizeof address, "%.*s", MOST_HOST - 1, this->settings->address);
+    const host *host = self->rank[rank].host;
+    if (*self->settings->address)
+        snprintf(address, sizeof address, "%.*s", MOST_HOST - 1, self->settings->address);
     else
         hosts_own_address(host->name, address);
     snprintf(variables[0], sizeof *variables, "PARLEY_FROM=%s:%u", address, port);
     snprintf(variables[1], sizeof *variables, "PMI_RANK=%u", rank);
-    snprintf(variables[2], sizeof *variables, "PMI_SIZE=%u", this->ranks);
+    snprintf(variables[2], sizeof *variables, "PMI_SIZE=%u", self->ranks);
     snprintf(variables[3], sizeof *variables, "PARLEY_RANKS_HERE=%u", host->ranks);
-    snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", this->job, this->attempt);
+    snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", self->job, self->attempt);
     snprintf(variables[5], sizeof *variables, "%s=%s", PROGRESS_TERMINAL, isatty(STDERR_FILENO) ? "1" : "");
-    uint64_t bytes = 4 * (sizeof variables + strlen(this->program)) + 32;
-    for (unsigned i = 1; i < this->words_count; i++)
-        bytes += 4 * strlen(this->words[i]) + 4;
+    uint64_t bytes = 4 * (sizeof variables + strlen(self->program)) + 32;
+    for (unsigned i = 1; i < self->words_count; i++)
+        bytes += 4 * strlen(self->words[i]) + 4;
     char *command = pl_alloc(bytes, 1);
     if (!command)
         return NULL;
     char *at = command + snprintf(command, bytes, "exec env");
     for (unsigned i = 0; i < VARIABLES; i++)
         at = quote(at, variables[i]);
-    at = quote(at, this->program);
-    for (unsigned i = 1; i < this->words_count; i++)
-        at = quote(at, this->words[i]);
+    at = quote(at, self->program);
+    for (unsigned i = 1; i < self->words_count; i++)
+        at = quote(at, self->words[i]);
     return command;
 }
 
 /* Runs the command on a host. Standard input is a pipe, because ssh in the background would be stopped when it reads
  * the terminal. */
-static void become_remote(const launch *this, unsigned rank, unsigned port, int input) {
-    const char *shell = this->settings->shell, *name = this->rank[rank].host->name;
-    char *command = remote_command(this, rank, port);
+static void become_remote(const launch *self, unsigned rank, unsigned port, int input) {
+    const char *shell = self->settings->shell, *name = self->rank[rank].host->name;
+    char *command = remote_command(self, rank, port);
     if (!command || dup2(input, STDIN_FILENO) < 0)
         return;
     if (strcmp(shell, "ssh") == 0)
@@ -172,34 +172,34 @@ static void set_number(const char *name, unsigned value) {
     setenv(name, text, 1);
 }
 
-static void become_local(const launch *this, unsigned rank, int pmi) {
-    char job[sizeof this->job + 16];
+static void become_local(const launch *self, unsigned rank, int pmi) {
+    char job[sizeof self->job + 16];
     fcntl(pmi, F_SETFD, 0); /* survives exec */
     set_number("PMI_FD", (unsigned)pmi);
     set_number("PMI_RANK", rank);
-    set_number("PMI_SIZE", this->ranks);
-    set_number("PARLEY_RANKS_HERE", this->here);
-    snprintf(job, sizeof job, "%s/%u", this->job, this->attempt);
+    set_number("PMI_SIZE", self->ranks);
+    set_number("PARLEY_RANKS_HERE", self->here);
+    snprintf(job, sizeof job, "%s/%u", self->job, self->attempt);
     setenv("PARLEY_LAUNCH", job, 1);
     unsetenv("PMI_PORT"); /* of another launcher, in which this one runs */
     unsetenv("PMI_ID");
-    execv(this->program, (char *const *)(uintptr_t)this->words);
+    execv(self->program, (char *const *)(uintptr_t)self->words);
 }
 
 /* Runs in the child process and becomes the rank. `end` is the connection of a local rank, or the input of ssh. */
-static void become(const launch *this, unsigned rank, unsigned port, int end, pid_t parent) {
+static void become(const launch *self, unsigned rank, unsigned port, int end, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_LOST);
     setpgid(0, 0);
     signal(SIGPIPE, SIG_DFL);
-    if (this->rank[rank].host)
-        become_remote(this, rank, port, end);
+    if (self->rank[rank].host)
+        become_remote(self, rank, port, end);
     else
-        become_local(this, rank, end);
+        become_local(self, rank, end);
     fprintf(stderr, "parley: cannot start rank %u: %s: %s\n", rank,
-            this->rank[rank].host ? this->settings->shell : this->program, strerror(errno));
-    _exit(this->rank[rank].host ? EXIT_LOST : EXIT_FAILED);
+            self->rank[rank].host ? self->settings->shell : self->program, strerror(errno));
+    _exit(self->rank[rank].host ? EXIT_LOST : EXIT_FAILED);
 }
 
 /* Opens the input of ssh and writes the secret, which is in no command line. */
@@ -217,8 +217,8 @@ static parley_status open_line(rank *rank, const pl_secret *secret, int *end, pa
     return PARLEY_OK;
 }
 
-static parley_status start_rank(launch *this, pmi *pmi, unsigned r, parley_error *error) {
-    rank *rank = &this->rank[r];
+static parley_status start_rank(launch *self, pmi *pmi, unsigned r, parley_error *error) {
+    rank *rank = &self->rank[r];
     pid_t parent = getpid();
     unsigned port = rank->host ? pmi_port(pmi) : 0;
     int end = -1;
@@ -227,7 +227,7 @@ static parley_status start_rank(launch *this, pmi *pmi, unsigned r, parley_error
     fflush(NULL);
     pid_t pid = status == PARLEY_OK ? fork() : -1;
     if (pid == 0)
-        become(this, r, port, end, parent);
+        become(self, r, port, end, parent);
     if (pid < 0 && status == PARLEY_OK)
         status = pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u: %s", r, strerror(errno));
     if (end >= 0)
@@ -238,11 +238,11 @@ static parley_status start_rank(launch *this, pmi *pmi, unsigned r, parley_error
     return status;
 }
 
-static parley_status start_ranks(launch *this, pmi *pmi, parley_error *error) {
+static parley_status start_ranks(launch *self, pmi *pmi, parley_error *error) {
     parley_status status =
-        this->here < this->ranks ? pmi_listen(pmi, hosts_is_loopback(this->settings->address), error) : PARLEY_OK;
-    for (unsigned r = 0; r < this->ranks && status == PARLEY_OK; r++)
-        status = start_rank(this, pmi, r, error);
+        self->here < self->ranks ? pmi_listen(pmi, hosts_is_loopback(self->settings->address), error) : PARLEY_OK;
+    for (unsigned r = 0; r < self->ranks && status == PARLEY_OK; r++)
+        status = start_rank(self, pmi, r, error);
     return status;
 }
 
@@ -255,23 +255,23 @@ static void close_line(rank *rank) {
 }
 
 /* Writes a byte to the guards on other machines. One that does not read for so long that the pipe is full is lost. */
-static void tell_remote(const launch *this, char word) {
-    for (unsigned r = 0; r < this->ranks; r++)
-        if (this->rank[r].line >= 0 && write(this->rank[r].line, &word, 1) < 0 && errno == EAGAIN)
+static void tell_remote(const launch *self, char word) {
+    for (unsigned r = 0; r < self->ranks; r++)
+        if (self->rank[r].line >= 0 && write(self->rank[r].line, &word, 1) < 0 && errno == EAGAIN)
             continue;
 }
 
-static void ask_to_stop(const launch *this, int number) {
-    for (unsigned r = 0; r < this->ranks; r++)
-        if (this->rank[r].pid > 0 && !this->rank[r].host)
-            kill(this->rank[r].pid, number);
-    tell_remote(this, number == SIGTERM ? 'T' : number == SIGHUP ? 'H' : 'I');
+static void ask_to_stop(const launch *self, int number) {
+    for (unsigned r = 0; r < self->ranks; r++)
+        if (self->rank[r].pid > 0 && !self->rank[r].host)
+            kill(self->rank[r].pid, number);
+    tell_remote(self, number == SIGTERM ? 'T' : number == SIGHUP ? 'H' : 'I');
 }
 
 /* Ends all ranks. On other machines their guards do it, and ssh ends after them. */
-static void end_all(launch *this) {
-    for (unsigned r = 0; r < this->ranks; r++) {
-        rank *rank = &this->rank[r];
+static void end_all(launch *self) {
+    for (unsigned r = 0; r < self->ranks; r++) {
+        rank *rank = &self->rank[r];
         close_line(rank);
         if (rank->pid > 0 && (!rank->host || pl_now() - rank->closed > SSH_GRACE))
             kill(rank->pid, SIGKILL);
@@ -322,10 +322,10 @@ static void note_end(rank *rank, unsigned r, int status, bool came, ends *ends) 
 }
 
 /* Notes which ranks have ended; returns how many have not. */
-static unsigned reap(launch *this, const pmi *pmi, ends *ends) {
+static unsigned reap(launch *self, const pmi *pmi, ends *ends) {
     unsigned left = 0;
-    for (unsigned r = 0; r < this->ranks; r++) {
-        rank *rank = &this->rank[r];
+    for (unsigned r = 0; r < self->ranks; r++) {
+        rank *rank = &self->rank[r];
         int status;
         if (rank->pid > 0 && waitpid(rank->pid, &status, WNOHANG | WUNTRACED) == rank->pid) {
             if (WIFSTOPPED(status))
@@ -344,45 +344,45 @@ static bool is_own(int code) { return (code >= EXIT_DONE && code <= EXIT_LOST) |
 /* Connected ranks notice when one is lost, report it and end. Before they are connected, and after their work is done,
  * only the launcher can report it. A rank that fails in the meantime is silent unless it is rank 0, and MPI may end any
  * rank. */
-static void report_lost(const launch *this, ends *ends) {
+static void report_lost(const launch *self, ends *ends) {
     int failed = ends->failed;
     if (ends->absent >= 0 && ends->absent == ends->killed && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: %s to host %s ended with exit code %d%s\n", ends->absent,
-                this->settings->shell, this->rank[ends->absent].host->name, ends->code,
+                self->settings->shell, self->rank[ends->absent].host->name, ends->code,
                 ends->code == SSH_FAILED
                     ? "; the host may not answer"
                     : " before the rank had started; it gets a host and a command, which it must run there");
     else if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
-    else if (failed >= 0 && (this->rank[0].pid > 0 || !is_own(this->rank[failed].code)) && !ends->told && !asked)
+    else if (failed >= 0 && (self->rank[0].pid > 0 || !is_own(self->rank[failed].code)) && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", failed,
-                this->rank[failed].code);
+                self->rank[failed].code);
     ends->told = true;
 }
 
-static parley_status serve(launch *this, pmi *pmi, parley_error *error) {
+static parley_status serve(launch *self, pmi *pmi, parley_error *error) {
     ends ends = {.first = -1, .killed = -1, .absent = -1, .failed = -1};
     parley_status status = PARLEY_OK;
     double beat = 0;
     int told = 0;
-    while (reap(this, pmi, &ends) > 0 && status == PARLEY_OK) {
+    while (reap(self, pmi, &ends) > 0 && status == PARLEY_OK) {
         double now = pl_now();
         if (now >= beat) {
-            tell_remote(this, RELAY_BEAT);
+            tell_remote(self, RELAY_BEAT);
             beat = now + BEAT;
         }
         if (asked && !told) {
             told = asked;
-            ask_to_stop(this, told);
+            ask_to_stop(self, told);
         }
         if (ends.first >= 0 && now - ends.first > GRACE)
-            report_lost(this, &ends);
+            report_lost(self, &ends);
         if (hurried || (ends.first >= 0 && now - ends.first > GRACE))
-            end_all(this);
+            end_all(self);
         status = pmi_serve(pmi, TICK_MS, error);
     }
     if (status == PARLEY_OK)
-        report_lost(this, &ends);
+        report_lost(self, &ends);
     return status;
 }
 
@@ -397,11 +397,11 @@ static const char *value_after(char *const *words, unsigned count, const char *n
 }
 
 /* Waits until all processes of all ranks have ended, also on other machines. Two runs must not write to one folder. */
-static bool wait_gone(const launch *this, pmi *pmi) {
-    const char *given = value_after(this->arguments->rest, this->arguments->rest_count, "--deadline");
-    double began = pl_now(), seconds = GONE + (given ? strtod(given, NULL) : this->settings->deadline);
+static bool wait_gone(const launch *self, pmi *pmi) {
+    const char *given = value_after(self->arguments->rest, self->arguments->rest_count, "--deadline");
+    double began = pl_now(), seconds = GONE + (given ? strtod(given, NULL) : self->settings->deadline);
     pmi_refuse(pmi);
-    for (unsigned r = 0; r < this->ranks; r++)
+    for (unsigned r = 0; r < self->ranks; r++)
         while (!pmi_gone(pmi, r)) {
             if (asked)
                 return false;
@@ -410,7 +410,7 @@ static bool wait_gone(const launch *this, pmi *pmi) {
                     stderr,
                     "parley: rank %u on %s may still be running after %g seconds, so the run is not restarted; end it "
                     "there, and continue with --resume\n",
-                    r, this->rank[r].host ? this->rank[r].host->name : "this machine", seconds);
+                    r, self->rank[r].host ? self->rank[r].host->name : "this machine", seconds);
                 return false;
             }
             pmi_serve(pmi, TICK_MS, NULL); /* no rank is left that would need an answer */
@@ -420,88 +420,88 @@ static bool wait_gone(const launch *this, pmi *pmi) {
 
 /* Runs the ranks once. The exit code is that of rank 0, unless it was killed. `*again` says whether a restart is wanted
  * if a rank was lost, and then whether it is possible. */
-static int run_ranks(launch *this, bool *again) {
+static int run_ranks(launch *self, bool *again) {
     pmi *pmi = NULL;
     parley_error error;
-    parley_status status = pmi_open(&pmi, this->ranks, this->mapping, &error);
+    parley_status status = pmi_open(&pmi, self->ranks, self->mapping, &error);
     if (status == PARLEY_OK)
-        status = start_ranks(this, pmi, &error);
+        status = start_ranks(self, pmi, &error);
     if (status == PARLEY_OK)
-        status = serve(this, pmi, &error);
+        status = serve(self, pmi, &error);
     if (status != PARLEY_OK) {
-        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, pmi, &ends) > 0;) {
-            end_all(this);
+        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(self, pmi, &ends) > 0;) {
+            end_all(self);
             pl_sleep(1e-3 * TICK_MS);
         }
         pmi_close(pmi);
         *again = false;
-        return fail(this->arguments->command, &error);
+        return fail(self->arguments->command, &error);
     }
-    int code = is_own(this->rank[0].code) ? this->rank[0].code : EXIT_LOST;
-    *again = *again && code == EXIT_LOST && !asked && wait_gone(this, pmi);
+    int code = is_own(self->rank[0].code) ? self->rank[0].code : EXIT_LOST;
+    *again = *again && code == EXIT_LOST && !asked && wait_gone(self, pmi);
     pmi_close(pmi);
     return code;
 }
 
 /* Prepares the command for a restart: the same, but from the last checkpoint if there is one. */
-static bool resume(launch *this) {
-    const arguments *arguments = this->arguments;
+static bool resume(launch *self) {
+    const arguments *arguments = self->arguments;
     const char *folder = value_after(arguments->rest, arguments->rest_count, "--checkpoint");
     uint64_t rounds[PL_RECENT];
-    this->words_count = arguments->rest_count + 1;
+    self->words_count = arguments->rest_count + 1;
     if (!folder || pl_checkpoint_list(folder, rounds) == 0)
         return false;
     if (value_after(arguments->rest, arguments->rest_count, "--resume"))
         return true; /* unchanged */
-    this->words[this->words_count++] = "--resume";
-    this->words[this->words_count++] = folder;
+    self->words[self->words_count++] = "--resume";
+    self->words[self->words_count++] = folder;
     return true;
 }
 
-static int run_again_and_again(launch *this) {
-    uint64_t most = this->settings->restarts;
+static int run_again_and_again(launch *self) {
+    uint64_t most = self->settings->restarts;
     bool again = most > 0;
-    int code = run_ranks(this, &again);
+    int code = run_ranks(self, &again);
     for (uint64_t i = 1; again; i++) {
-        bool resumed = resume(this);
-        this->attempt++;
+        bool resumed = resume(self);
+        self->attempt++;
         fprintf(stderr, "parley: restarting%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
                 (unsigned long long)i, (unsigned long long)most);
         again = i < most;
-        code = run_ranks(this, &again);
+        code = run_ranks(self, &again);
     }
     /* Before training, a signal ends ranks at once. */
     return hurried || (asked && code == EXIT_LOST) ? EXIT_INTERRUPTED : code;
 }
 
 /* A host, a process and a time are unique. */
-static void name_job(launch *this) {
+static void name_job(launch *self) {
     char own[MOST_HOST] = "";
     if (gethostname(own, sizeof own - 1) != 0)
         *own = '\0';
     own[strcspn(own, " '/")] = '\0';
-    snprintf(this->job, sizeof this->job, "%.200s-%ld-%.0f", own, (long)getpid(), 1e3 * pl_now());
+    snprintf(self->job, sizeof self->job, "%.200s-%ld-%.0f", own, (long)getpid(), 1e3 * pl_now());
 }
 
-static parley_status prepare(launch *this, parley_error *error) {
-    const arguments *arguments = this->arguments;
-    name_job(this);
+static parley_status prepare(launch *self, parley_error *error) {
+    const arguments *arguments = self->arguments;
+    name_job(self);
     parley_status status = PARLEY_OK;
-    if (*this->settings->hosts)
-        status = hosts_read(&this->hosts, &this->count, this->settings->hosts, error);
+    if (*self->settings->hosts)
+        status = hosts_read(&self->hosts, &self->count, self->settings->hosts, error);
     if (status == PARLEY_OK)
-        status = place(this, error);
+        status = place(self, error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->words, arguments->rest_count + 4, sizeof *this->words, "a command", error);
+        status = pl_take(&self->words, arguments->rest_count + 4, sizeof *self->words, "a command", error);
     if (status != PARLEY_OK)
         return status;
-    ssize_t length = readlink("/proc/self/exe", this->program, sizeof this->program - 1);
+    ssize_t length = readlink("/proc/self/exe", self->program, sizeof self->program - 1);
     if (length <= 0)
         return pl_fail_file(error, "/proc/self/exe", "read");
-    this->words[0] = this->program;
+    self->words[0] = self->program;
     for (unsigned i = 0; i < arguments->rest_count; i++)
-        this->words[i + 1] = arguments->rest[i];
-    this->words_count = arguments->rest_count + 1;
+        self->words[i + 1] = arguments->rest[i];
+    self->words_count = arguments->rest_count + 1;
     return PARLEY_OK;
 }
 

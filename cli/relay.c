@@ -104,20 +104,20 @@ unsigned relay_poll(struct pollfd polled[RELAY_POLLED]) {
 static bool would_wait(void) { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 /* Returns false if the sender has closed. */
-static bool move(direction *this) {
+static bool move(direction *self) {
     bool open = true;
-    if (this->from >= 0 && this->held < sizeof this->bytes) {
-        ssize_t got = recv(this->from, this->bytes + this->held, sizeof this->bytes - this->held, MSG_DONTWAIT);
+    if (self->from >= 0 && self->held < sizeof self->bytes) {
+        ssize_t got = recv(self->from, self->bytes + self->held, sizeof self->bytes - self->held, MSG_DONTWAIT);
         open = got > 0 || (got < 0 && would_wait());
-        this->held += got > 0 ? (unsigned)got : 0;
+        self->held += got > 0 ? (unsigned)got : 0;
     }
     ssize_t sent =
-        this->held > 0 && this->to >= 0 ? send(this->to, this->bytes, this->held, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
-    if (this->to < 0 || (sent < 0 && !would_wait()))
-        sent = this->held; /* nobody will read it */
+        self->held > 0 && self->to >= 0 ? send(self->to, self->bytes, self->held, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+    if (self->to < 0 || (sent < 0 && !would_wait()))
+        sent = self->held; /* nobody will read it */
     if (sent > 0) {
-        this->held -= (unsigned)sent;
-        memmove(this->bytes, this->bytes + sent, this->held);
+        self->held -= (unsigned)sent;
+        memmove(self->bytes, self->bytes + sent, self->held);
     }
     return open;
 }

@@ -25,7 +25,7 @@ if(PARLEY_SANITIZE MATCHES address)
   endforeach()
 endif()
 # Tests that start no thread: running them under ThreadSanitizer would show nothing.
-set(PARLEY_SERIAL container kept_model lock loss memory outer pacing packet random second settings sparse)
+set(PARLEY_SERIAL container kept_model lock loss memory outer_products pacing packet random second_order settings sparse)
 
 if(PARLEY_TESTS)
   enable_testing()

@@ -64,7 +64,7 @@ INTERFACES = [
     ("src/method/local.h", "pl_local_search"),
     ("src/method/local.h", "pl_local_restart"),
     ("src/method/local.h", "pl_local_certificate"),
-    ("src/method/local.h", "pl_local_alone"),
+    ("src/method/local.h", "pl_local_async"),
     ("src/method/combine.h", "pl_combine_type"),
     ("src/method/combine.h", "pl_combine_trial"),
     ("src/method/combine.h", "pl_combine_search"),

@@ -183,12 +183,12 @@ static double curve_rounds(const void *of, double workers, double level) {
 double pl_curve_level(const pl_curve *curve, double round) { return level_of(curve_rounds, curve, 0, round); }
 
 /* Least squares of log rounds by log m with `terms` terms (1, log m, log^2 m) over the curves but one. */
-static double polynomial(const pl_convergence *this, double workers, double level, unsigned without, unsigned terms) {
+static double polynomial(const pl_convergence *self, double workers, double level, unsigned without, unsigned terms) {
     double a[3][4] = {{0}}, at[3] = {1.0, log(workers), log(workers) * log(workers)};
     unsigned used = 0;
-    for (unsigned c = 0; c < this->count; c++) {
-        double m = log(this->curve[c].workers), x[3] = {1.0, m, m * m};
-        double y = log(pl_curve_rounds(&this->curve[c], level));
+    for (unsigned c = 0; c < self->count; c++) {
+        double m = log(self->curve[c].workers), x[3] = {1.0, m, m * m};
+        double y = log(pl_curve_rounds(&self->curve[c], level));
         if (c == without || !isfinite(y))
             continue;
         used++;
@@ -218,75 +218,75 @@ static double polynomial(const pl_convergence *this, double workers, double leve
 }
 
 /* Straight lines between neighbours, and on beyond the ends. */
-static double lines(const pl_convergence *this, double workers, double level, unsigned without) {
+static double lines(const pl_convergence *self, double workers, double level, unsigned without) {
     unsigned left = PL_MOST_CURVES, right = PL_MOST_CURVES;
-    for (unsigned c = 0; c < this->count; c++) { /* the last two at or below, else the first two */
-        if (c == without || !isfinite(pl_curve_rounds(&this->curve[c], level)))
+    for (unsigned c = 0; c < self->count; c++) { /* the last two at or below, else the first two */
+        if (c == without || !isfinite(pl_curve_rounds(&self->curve[c], level)))
             continue;
-        if (right == PL_MOST_CURVES || this->curve[right].workers < workers || left == PL_MOST_CURVES) {
+        if (right == PL_MOST_CURVES || self->curve[right].workers < workers || left == PL_MOST_CURVES) {
             left = right;
             right = c;
         }
     }
     if (right == PL_MOST_CURVES)
         return NAN;
-    double y = log(pl_curve_rounds(&this->curve[right], level));
+    double y = log(pl_curve_rounds(&self->curve[right], level));
     if (left == PL_MOST_CURVES)
-        return this->curve[right].workers == workers ? y : NAN;
-    double y0 = log(pl_curve_rounds(&this->curve[left], level));
-    double x0 = log(this->curve[left].workers), x1 = log(this->curve[right].workers);
+        return self->curve[right].workers == workers ? y : NAN;
+    double y0 = log(pl_curve_rounds(&self->curve[left], level));
+    double x0 = log(self->curve[left].workers), x1 = log(self->curve[right].workers);
     return y0 + (y - y0) * (log(workers) - x0) / (x1 - x0);
 }
 
-static double by_lasso(const pl_convergence *this, double workers, double level, unsigned without) {
-    const pl_lasso *lasso = without < PL_MOST_CURVES ? (this->without ? this->without[without] : NULL) : this->lasso;
-    double epochs = this->count ? this->curve[0].trial->of.epochs : NAN;
+static double by_lasso(const pl_convergence *self, double workers, double level, unsigned without) {
+    const pl_lasso *lasso = without < PL_MOST_CURVES ? (self->without ? self->without[without] : NULL) : self->lasso;
+    double epochs = self->count ? self->curve[0].trial->of.epochs : NAN;
     return lasso ? log(pl_lasso_rounds(lasso, workers, epochs, level)) : NAN;
 }
 
-static double log_rounds(const pl_convergence *this, pl_form form, double workers, double level, unsigned without) {
+static double log_rounds(const pl_convergence *self, pl_form form, double workers, double level, unsigned without) {
     switch (form) {
-    case PL_FORM_LINES: return lines(this, workers, level, without);
-    case PL_FORM_POWER: return polynomial(this, workers, level, without, 2);
-    case PL_FORM_PARABOLA: return polynomial(this, workers, level, without, 3);
-    default: return by_lasso(this, workers, level, without);
+    case PL_FORM_LINES: return lines(self, workers, level, without);
+    case PL_FORM_POWER: return polynomial(self, workers, level, without, 2);
+    case PL_FORM_PARABOLA: return polynomial(self, workers, level, without, 3);
+    default: return by_lasso(self, workers, level, without);
     }
 }
 
 /* A curve that left out can be judged by must lie between others. */
-static bool is_inside(const pl_convergence *this, unsigned c) { return c > 0 && c + 1 < this->count; }
+static bool is_inside(const pl_convergence *self, unsigned c) { return c > 0 && c + 1 < self->count; }
 
-static double error_of(const pl_convergence *this, pl_form form, double level) {
+static double error_of(const pl_convergence *self, pl_form form, double level) {
     double sum = 0, count = 0;
-    for (unsigned c = 0; c < this->count; c++) {
-        double is = log(pl_curve_rounds(&this->curve[c], level));
-        if (!is_inside(this, c) || !isfinite(is))
+    for (unsigned c = 0; c < self->count; c++) {
+        double is = log(pl_curve_rounds(&self->curve[c], level));
+        if (!is_inside(self, c) || !isfinite(is))
             continue;
-        double miss = log_rounds(this, form, this->curve[c].workers, level, c) - is;
+        double miss = log_rounds(self, form, self->curve[c].workers, level, c) - is;
         sum += miss * miss;
         count++;
     }
     return count ? sqrt(sum / count) : NAN;
 }
 
-void pl_convergence_choose(pl_convergence *this, double level) {
+void pl_convergence_choose(pl_convergence *self, double level) {
     double least = INFINITY;
-    this->form = PL_FORM_LINES;
+    self->form = PL_FORM_LINES;
     for (unsigned f = 0; f < PL_FORMS; f++) {
-        this->error[f] = error_of(this, f, level);
-        if (this->error[f] * (f == PL_FORM_LINES ? 1.0 : SIMPLER) < least) {
-            least = this->error[f];
-            this->form = f;
+        self->error[f] = error_of(self, f, level);
+        if (self->error[f] * (f == PL_FORM_LINES ? 1.0 : SIMPLER) < least) {
+            least = self->error[f];
+            self->form = f;
         }
     }
 }
 
 /* The mean of all forms, weighted by 1 / error^2: their errors differ, and rounds are not smooth in m. */
-static double mean_of_forms(const pl_convergence *this, double workers, double level, unsigned without) {
+static double mean_of_forms(const pl_convergence *self, double workers, double level, unsigned without) {
     double sum = 0, weights = 0;
     for (unsigned f = 0; f < PL_FORMS; f++) {
-        double y = f == this->form || isfinite(this->error[f]) ? log_rounds(this, f, workers, level, without) : NAN;
-        double error = fmax(LEAST_ERROR, isfinite(this->error[f]) ? this->error[f] : 1.0);
+        double y = f == self->form || isfinite(self->error[f]) ? log_rounds(self, f, workers, level, without) : NAN;
+        double error = fmax(LEAST_ERROR, isfinite(self->error[f]) ? self->error[f] : 1.0);
         if (!isfinite(y))
             continue;
         sum += y / (error * error);
@@ -295,18 +295,18 @@ static double mean_of_forms(const pl_convergence *this, double workers, double l
     return weights > 0 ? sum / weights : NAN;
 }
 
-double pl_convergence_rounds(const pl_convergence *this, double workers, double level, unsigned without) {
-    for (unsigned c = 0; c < this->count; c++)
-        if (c != without && this->curve[c].workers == workers) {
-            double measured = pl_curve_rounds(&this->curve[c], level);
+double pl_convergence_rounds(const pl_convergence *self, double workers, double level, unsigned without) {
+    for (unsigned c = 0; c < self->count; c++)
+        if (c != without && self->curve[c].workers == workers) {
+            double measured = pl_curve_rounds(&self->curve[c], level);
             if (isfinite(measured))
                 return fmin(MOST_ROUNDS, fmax(1.0, measured));
         }
-    double y = mean_of_forms(this, workers, level, without);
+    double y = mean_of_forms(self, workers, level, without);
     if (isnan(y))
-        y = lines(this, workers, level, without);
+        y = lines(self, workers, level, without);
     if (isnan(y))
-        y = polynomial(this, workers, level, without, 1);
+        y = polynomial(self, workers, level, without, 1);
     return isnan(y) ? INFINITY : fmin(MOST_ROUNDS, fmax(1.0, exp(y)));
 }
 
@@ -314,12 +314,12 @@ static double model_rounds(const void *of, double workers, double level) {
     return pl_convergence_rounds(of, workers, level, PL_MOST_CURVES);
 }
 
-double pl_convergence_level(const pl_convergence *this, double workers, double rounds) {
-    return level_of(model_rounds, this, workers, rounds);
+double pl_convergence_level(const pl_convergence *self, double workers, double rounds) {
+    return level_of(model_rounds, self, workers, rounds);
 }
 
-void pl_convergence_close(pl_convergence *this) {
-    for (unsigned c = 0; c < this->count; c++)
-        pl_curve_close(&this->curve[c]);
-    this->count = 0;
+void pl_convergence_close(pl_convergence *self) {
+    for (unsigned c = 0; c < self->count; c++)
+        pl_curve_close(&self->curve[c]);
+    self->count = 0;
 }

@@ -46,11 +46,11 @@ double pl_curve_level(const pl_curve *curve, double round);
 void pl_curve_fit_tail(pl_curve *curve, unsigned end);
 
 /* Chooses the form by the error at the level. */
-void pl_convergence_choose(pl_convergence *this, double level);
+void pl_convergence_choose(pl_convergence *self, double level);
 /* Rounds to a level with so many workers; `without` (or PL_MOST_CURVES) is a curve to leave out. */
-double pl_convergence_rounds(const pl_convergence *this, double workers, double level, unsigned without);
+double pl_convergence_rounds(const pl_convergence *self, double workers, double level, unsigned without);
 /* The level after so many rounds; it never rises with them. */
-double pl_convergence_level(const pl_convergence *this, double workers, double rounds);
-void pl_convergence_close(pl_convergence *this);
+double pl_convergence_level(const pl_convergence *self, double workers, double rounds);
+void pl_convergence_close(pl_convergence *self);
 
 #endif

@@ -42,12 +42,12 @@ typedef struct table {
     uint64_t rows;
 } table;
 
-static bool open_table(table *this, const pl_goal *goal, const pl_trial *const *trials, unsigned count) {
+static bool open_table(table *self, const pl_goal *goal, const pl_trial *const *trials, unsigned count) {
     uint64_t most = (uint64_t)count * POINTS_PER_RUN;
-    *this = (table){.x = pl_alloc(most, PL_LASSO_FEATURES * sizeof *this->x), .y = pl_alloc(2 * most, sizeof *this->y)};
-    if (!this->x || !this->y)
+    *self = (table){.x = pl_alloc(most, PL_LASSO_FEATURES * sizeof *self->x), .y = pl_alloc(2 * most, sizeof *self->y)};
+    if (!self->x || !self->y)
         return false;
-    this->m = this->y + most;
+    self->m = self->y + most;
     for (unsigned t = 0; t < count; t++) {
         const pl_trial *trial = trials[t];
         unsigned step = trial->count / POINTS_PER_RUN + 1;
@@ -56,27 +56,27 @@ static bool open_table(table *this, const pl_goal *goal, const pl_trial *const *
             double level = log(pl_goal_distance(goal, &trial->points[p]));
             if (isnan(level))
                 continue;
-            features(trial->points[p].round, trial->of.workers, h, this->x + this->rows * PL_LASSO_FEATURES);
-            this->y[this->rows] = level;
-            this->m[this->rows++] = trial->of.workers;
+            features(trial->points[p].round, trial->of.workers, h, self->x + self->rows * PL_LASSO_FEATURES);
+            self->y[self->rows] = level;
+            self->m[self->rows++] = trial->of.workers;
         }
     }
-    return this->rows >= LEAST_POINTS;
+    return self->rows >= LEAST_POINTS;
 }
 
-static void close_table(table *this) {
-    pl_free(this->x);
-    pl_free(this->y);
+static void close_table(table *self) {
+    pl_free(self->x);
+    pl_free(self->y);
 }
 
 /* The rows of all workers but some, in front. */
-static uint64_t select_rows(const table *this, unsigned without, table *out) {
+static uint64_t select_rows(const table *self, unsigned without, table *out) {
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < this->rows; i++)
-        if (this->m[i] != without) {
-            memcpy(out->x + kept * PL_LASSO_FEATURES, this->x + i * PL_LASSO_FEATURES,
-                   PL_LASSO_FEATURES * sizeof *this->x);
-            out->y[kept++] = this->y[i];
+    for (uint64_t i = 0; i < self->rows; i++)
+        if (self->m[i] != without) {
+            memcpy(out->x + kept * PL_LASSO_FEATURES, self->x + i * PL_LASSO_FEATURES,
+                   PL_LASSO_FEATURES * sizeof *self->x);
+            out->y[kept++] = self->y[i];
         }
     return kept;
 }
@@ -107,9 +107,9 @@ static parley_settings *set_up(const double *lambdas, uint64_t count) {
 }
 
 /* A path on the rows of all workers but some; NULL if it fails. */
-static parley_path_result *path_without(const table *this, unsigned without, table *room,
+static parley_path_result *path_without(const table *self, unsigned without, table *room,
                                         const parley_settings *settings) {
-    uint64_t rows = select_rows(this, without, room);
+    uint64_t rows = select_rows(self, without, room);
     parley_data *data = NULL;
     parley_path_result *path = NULL;
     if (rows < LEAST_POINTS || parley_data_from_dense(rows, PL_LASSO_FEATURES, room->x, PARLEY_FLOAT64,
@@ -143,18 +143,18 @@ static double predict(const pl_lasso *lasso, double round, double workers, doubl
 }
 
 /* Adds the mean squared error at each strength on the rows of the workers that were left out. */
-static bool add_errors(const table *this, const parley_path_result *path, unsigned workers, double *errors,
+static bool add_errors(const table *self, const parley_path_result *path, unsigned workers, double *errors,
                        uint64_t count) {
     pl_lasso lasso;
     for (uint64_t k = 0; k < count; k++) {
         double sum = 0, rows = 0;
         if (!take_point(path, k, &lasso))
             return false;
-        for (uint64_t i = 0; i < this->rows; i++)
-            if (this->m[i] == workers) {
-                double miss = lasso.intercept - this->y[i];
+        for (uint64_t i = 0; i < self->rows; i++)
+            if (self->m[i] == workers) {
+                double miss = lasso.intercept - self->y[i];
                 for (unsigned j = 0; j < PL_LASSO_FEATURES; j++)
-                    miss += lasso.weight[j] * this->x[i * PL_LASSO_FEATURES + j];
+                    miss += lasso.weight[j] * self->x[i * PL_LASSO_FEATURES + j];
                 sum += miss * miss;
                 rows++;
             }
@@ -164,13 +164,13 @@ static bool add_errors(const table *this, const parley_path_result *path, unsign
 }
 
 /* Cross-validates the strength over the numbers of workers, with the paths without each of them. */
-static bool cross_validate(const table *this, const parley_path_result *full, uint64_t lambdas,
+static bool cross_validate(const table *self, const parley_path_result *full, uint64_t lambdas,
                            parley_path_result **paths, const unsigned *workers, unsigned count, pl_lasso *out,
                            pl_lasso *without) {
     double errors[LAMBDAS] = {0};
     uint64_t best = 0;
     for (unsigned w = 0; w < count; w++)
-        if (!paths[w] || !add_errors(this, paths[w], workers[w], errors, lambdas))
+        if (!paths[w] || !add_errors(self, paths[w], workers[w], errors, lambdas))
             return false;
     for (uint64_t k = 1; k < lambdas; k++)
         best = errors[k] < errors[best] ? k : best;

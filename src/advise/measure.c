@@ -42,28 +42,28 @@ typedef struct measuring {
     double sampled; /* and one on a sample */
 } measuring;
 
-static void say(const measuring *this, const pl_trial *trial) {
+static void say(const measuring *self, const pl_trial *trial) {
     char text[256], h[80] = "";
-    if (!this->tell)
+    if (!self->tell)
         return;
     if (!isnan(trial->of.epochs))
         snprintf(h, sizeof h, ", H %g", trial->of.epochs);
     if (trial->sample < 1)
         snprintf(h + strlen(h), sizeof h - strlen(h), ", %.3g %% of the rows", 100 * trial->sample);
     snprintf(text, sizeof text, "experiment: %s, %u %s%s%s: %g rounds, gap %.2e, %.3f seconds", trial->of.preset,
-             trial->of.workers, this->plan->task.machines ? "machine" : "worker", trial->of.workers == 1 ? "" : "s", h,
+             trial->of.workers, self->plan->task.machines ? "machine" : "worker", trial->of.workers == 1 ? "" : "s", h,
              trial->rounds, trial->count ? trial->points[trial->count - 1].gap : 1.0, trial->cost);
-    this->tell(this->user, text);
+    self->tell(self->user, text);
 }
 
 /* Whether an earlier experiment tells as much about convergence as a new one would; `here`: and about times. */
-static bool is_known(const measuring *this, const pl_configuration *of, bool here) {
-    const pl_plan *plan = this->plan;
+static bool is_known(const measuring *self, const pl_configuration *of, bool here) {
+    const pl_plan *plan = self->plan;
     for (unsigned t = 0; t < plan->trials.count; t++) {
         const pl_trial *trial = &plan->trials.list[t];
         bool there = !isnan(pl_goal_rounds(&plan->task.goal, trial));
         bool enough = there || (trial->reached && trial->target <= pl_goal_gap(&plan->task.goal)) ||
-                      trial->cost >= 0.9 * this->most;
+                      trial->cost >= 0.9 * self->most;
         if (pl_same_configuration(&trial->of, of) && enough && pl_plan_uses(plan, trial) &&
             (!here || (trial->sample >= 1 && strcmp(trial->system, plan->system) == 0)))
             return true;
@@ -81,15 +81,15 @@ static bool is_timed(const pl_plan *plan, const pl_configuration *of, bool sampl
 }
 
 /* Keeps the experiments beside the data. If that fails, the plan goes on without. */
-static void keep(measuring *this) {
+static void keep(measuring *self) {
     parley_error why;
     char text[sizeof why.sentence + 80];
-    if (!*this->cache || pl_trials_save(&this->plan->trials, this->cache, this->key, &why) == PARLEY_OK)
+    if (!*self->cache || pl_trials_save(&self->plan->trials, self->cache, self->key, &why) == PARLEY_OK)
         return;
-    this->cache = "";
+    self->cache = "";
     snprintf(text, sizeof text, "warning: experiments are not kept for later plans: %s", why.sentence);
-    if (this->tell)
-        this->tell(this->user, text);
+    if (self->tell)
+        self->tell(self->user, text);
 }
 
 /* What experiments may cost, by what is predicted so far. */
@@ -103,17 +103,17 @@ static double allowance(const pl_plan *plan) {
 
 /* Whether there is time for one more experiment on all rows that costs so much. Experiments show a few rounds in any
  * case, which may take longer than they should. */
-static bool affords(const measuring *this, double cost) {
-    double share = this->sample ? BEFORE_CONFIRMING : 1.0;
-    return this->plan->spent + fmax(cost, this->most) <= share * allowance(this->plan);
+static bool affords(const measuring *self, double cost) {
+    double share = self->sample ? BEFORE_CONFIRMING : 1.0;
+    return self->plan->spent + fmax(cost, self->most) <= share * allowance(self->plan);
 }
 
 /* What timing rounds on all rows would cost, by the experiment on the sample that was just made. */
-static double cost_of_timing(const measuring *this) {
-    const pl_trials *trials = &this->plan->trials;
+static double cost_of_timing(const measuring *self) {
+    const pl_trials *trials = &self->plan->trials;
     const pl_trial *last = trials->count ? &trials->list[trials->count - 1] : NULL;
     if (!last || last->sample >= 1 || !(last->rounds > 0))
-        return this->dearest;
+        return self->dearest;
     return TIMED * last->cost / last->rounds / last->sample;
 }
 
@@ -124,11 +124,11 @@ static const char *system_of(const pl_plan *plan, const pl_trial *trial) {
 }
 
 /* Runs an experiment and takes what it showed. */
-static parley_status run_on(measuring *this, const pl_laboratory *laboratory, pl_group *group, unsigned workers,
+static parley_status run_on(measuring *self, const pl_laboratory *laboratory, pl_group *group, unsigned workers,
                             uint64_t rounds, parley_error *error) {
-    pl_plan *plan = this->plan;
+    pl_plan *plan = self->plan;
     pl_configuration of = group->of;
-    pl_trial_end end = {.goal = &plan->task.goal, .most = this->most, .rounds = rounds};
+    pl_trial_end end = {.goal = &plan->task.goal, .most = self->most, .rounds = rounds};
     parley_error why;
     pl_trial trial;
     of.workers = workers;
@@ -148,16 +148,16 @@ static parley_status run_on(measuring *this, const pl_laboratory *laboratory, pl
     snprintf(trial.system, sizeof trial.system, "%s", system_of(plan, &trial));
     plan->runs++;
     plan->spent += trial.cost;
-    double *most = trial.sample < 1 ? &this->sampled : &this->dearest;
+    double *most = trial.sample < 1 ? &self->sampled : &self->dearest;
     *most = fmax(*most, trial.cost);
-    say(this, &trial);
+    say(self, &trial);
     status = pl_trials_add(&plan->trials, &trial, error);
     if (status != PARLEY_OK) {
         pl_free(trial.points);
         return status;
     }
     pl_goal_learn(&plan->task.goal, &plan->trials);
-    keep(this);
+    keep(self);
     return status;
 }
 
@@ -168,32 +168,32 @@ static bool is_stuck(const pl_trials *trials) {
 }
 
 /* Measures convergence, on the sample if there is one, and times. If one is known, only the other. */
-static parley_status run_one(measuring *this, pl_group *group, double workers, parley_error *error) {
+static parley_status run_one(measuring *self, pl_group *group, double workers, parley_error *error) {
     pl_configuration of = group->of;
     of.workers = (unsigned)workers;
-    bool known = is_known(this, &of, false);
+    bool known = is_known(self, &of, false);
     parley_status status = PARLEY_OK;
-    if (this->sample && (!known || !is_timed(this->plan, &of, true))) /* it also tells what rounds on all rows cost */
-        status = run_on(this, this->sample, group, of.workers, known ? SAMPLED_ROUNDS : 0, error);
-    if (this->sample && !known && !this->plan->task.named && is_stuck(&this->plan->trials))
+    if (self->sample && (!known || !is_timed(self->plan, &of, true))) /* it also tells what rounds on all rows cost */
+        status = run_on(self, self->sample, group, of.workers, known ? SAMPLED_ROUNDS : 0, error);
+    if (self->sample && !known && !self->plan->task.named && is_stuck(&self->plan->trials))
         group->dropped = true;
-    if (status != PARLEY_OK || group->dropped || this->plan->interrupted)
+    if (status != PARLEY_OK || group->dropped || self->plan->interrupted)
         return status;
-    if (this->sample && !affords(this, cost_of_timing(this)))
+    if (self->sample && !affords(self, cost_of_timing(self)))
         return status; /* its times follow from those on the sample */
-    return run_on(this, this->all, group, of.workers, this->sample ? SAMPLED_ROUNDS : known ? TIMING_ROUNDS : 0, error);
+    return run_on(self, self->all, group, of.workers, self->sample ? SAMPLED_ROUNDS : known ? TIMING_ROUNDS : 0, error);
 }
 
-static parley_status measure(measuring *this, pl_group *group, double workers, parley_error *error) {
+static parley_status measure(measuring *self, pl_group *group, double workers, parley_error *error) {
     pl_configuration of = group->of;
-    const pl_plan_task *task = &this->plan->task;
+    const pl_plan_task *task = &self->plan->task;
     of.workers = (unsigned)workers;
     bool lone = workers == 1 && !isnan(of.epochs) && of.epochs != 1 && task->worker[0] < 2;
     bool timeless = task->machines && task->hosts > 1 && workers > task->hosts;
-    if (group->dropped || this->plan->interrupted || lone || is_known(this, &of, true) ||
-        (is_known(this, &of, false) && (timeless || is_timed(this->plan, &of, false))))
+    if (group->dropped || self->plan->interrupted || lone || is_known(self, &of, true) ||
+        (is_known(self, &of, false) && (timeless || is_timed(self->plan, &of, false))))
         return PARLEY_OK;
-    return run_one(this, group, workers, error);
+    return run_one(self, group, workers, error);
 }
 
 /* Powers of two, and three times them. */
@@ -220,9 +220,9 @@ static unsigned design(const pl_plan_task *task, double *order) {
     return chosen < MEASURED ? chosen : MEASURED;
 }
 
-static parley_status refit(measuring *this, parley_error *error) {
-    parley_status status = pl_plan_fit(this->plan, (double)pl_all_nonzeros(this->all->data), error);
-    return status == PARLEY_OK ? pl_plan_choose(this->plan, error) : status;
+static parley_status refit(measuring *self, parley_error *error) {
+    parley_status status = pl_plan_fit(self->plan, (double)pl_all_nonzeros(self->all->data), error);
+    return status == PARLEY_OK ? pl_plan_choose(self->plan, error) : status;
 }
 
 /* The best time that is predicted for a group. */
@@ -244,49 +244,49 @@ static void drop_slow(pl_plan *plan) {
 }
 
 /* One experiment is made in any case, with a preset whose rounds are short, and tells how long the run will be. */
-static parley_status measure_first(measuring *this, double workers, parley_error *error) {
-    pl_plan *plan = this->plan;
+static parley_status measure_first(measuring *self, double workers, parley_error *error) {
+    pl_plan *plan = self->plan;
     parley_status status = PARLEY_OK;
     for (unsigned pass = 0; pass < 2 && status == PARLEY_OK; pass++)
         for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++) {
             if (isnan(plan->group[g].of.epochs) == (pass == 0))
                 continue;
-            status = measure(this, &plan->group[g], workers, error);
+            status = measure(self, &plan->group[g], workers, error);
             if (status == PARLEY_OK && !plan->group[g].dropped)
-                return refit(this, error);
+                return refit(self, error);
         }
     return status;
 }
 
 /* Whether there is time for an experiment on the i-th number of workers. */
-static bool is_due(const measuring *this, unsigned i) {
-    const pl_plan *plan = this->plan;
+static bool is_due(const measuring *self, unsigned i) {
+    const pl_plan *plan = self->plan;
     if (!(plan->spent < (i < FIRST ? allowance(plan) : plan->task.floor)))
         return false;
-    return this->sample ? plan->spent + this->sampled <= BEFORE_CONFIRMING * allowance(plan)
-                        : affords(this, this->dearest);
+    return self->sample ? plan->spent + self->sampled <= BEFORE_CONFIRMING * allowance(plan)
+                        : affords(self, self->dearest);
 }
 
 /* Every group has an experiment, and then another one, while they may cost more. */
-static parley_status measure_groups(measuring *this, unsigned from, const double *order, unsigned count,
+static parley_status measure_groups(measuring *self, unsigned from, const double *order, unsigned count,
                                     parley_error *error) {
-    pl_plan *plan = this->plan;
+    pl_plan *plan = self->plan;
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
-        if ((i == 1 || i == FIRST) && (status = refit(this, error)) == PARLEY_OK && i == FIRST)
+        if ((i == 1 || i == FIRST) && (status = refit(self, error)) == PARLEY_OK && i == FIRST)
             drop_slow(plan);
         for (unsigned g = from; g < plan->groups && status == PARLEY_OK; g++)
-            if (is_due(this, i))
-                status = measure(this, &plan->group[g], order[i], error);
+            if (is_due(self, i))
+                status = measure(self, &plan->group[g], order[i], error);
     }
     return status;
 }
 
 /* Other H for the presets that are fastest so far. */
-static parley_status measure_other_h(measuring *this, const double *order, unsigned count, parley_error *error) {
-    pl_plan *plan = this->plan;
+static parley_status measure_other_h(measuring *self, const double *order, unsigned count, parley_error *error) {
+    pl_plan *plan = self->plan;
     unsigned before = plan->groups, tried = 0;
-    parley_status status = refit(this, error);
+    parley_status status = refit(self, error);
     if (status != PARLEY_OK || plan->task.worker[plan->task.workers - 1] < 2 || plan->spent > allowance(plan))
         return status;
     for (unsigned r = 0; r < plan->rows && tried < OTHER_H; r++) {
@@ -298,7 +298,7 @@ static parley_status measure_other_h(measuring *this, const double *order, unsig
             pl_plan_add_group(plan, group->of.preset, other_h[h], group->order + 100);
         tried += is_new;
     }
-    return measure_groups(this, before, order, count, error);
+    return measure_groups(self, before, order, count, error);
 }
 
 /* What a configuration costs at least on all rows. */
@@ -307,73 +307,73 @@ static double least_cost(const pl_plan *plan, const pl_plan_row *row) {
 }
 
 /* Where clocks are real, the best configurations again, one after the other, to see how much clocks vary. */
-static parley_status repeat(measuring *this, parley_error *error) {
-    pl_plan *plan = this->plan;
+static parley_status repeat(measuring *self, parley_error *error) {
+    pl_plan *plan = self->plan;
     parley_status status = PARLEY_OK;
     for (unsigned r = 0, done = 0; r < plan->rows && done < REPEATED && status == PARLEY_OK; r++) {
         pl_plan_row row = plan->row[r];
         if (!row.measured || plan->interrupted || row.seconds > allowance(plan) - plan->spent)
             continue;
-        status = run_on(this, this->all, (pl_group *)row.group, row.of.workers, 0, error);
+        status = run_on(self, self->all, (pl_group *)row.group, row.of.workers, 0, error);
         done++;
     }
     return status;
 }
 
 /* The choice for longer, where its end has not been seen; otherwise see `repeat`. */
-static parley_status measure_again(measuring *this, parley_error *error) {
-    pl_plan *plan = this->plan;
-    parley_status status = refit(this, error);
+static parley_status measure_again(measuring *self, parley_error *error) {
+    pl_plan *plan = self->plan;
+    parley_status status = refit(self, error);
     if (status != PARLEY_OK || !plan->rows || plan->interrupted)
         return status;
     pl_plan_row choice = plan->row[0];
     double left = allowance(plan) - plan->spent;
     if (choice.measured)
-        return plan->modelled == 0 ? repeat(this, error) : status;
-    if (!(left > fmax(this->most, least_cost(plan, &choice))))
+        return plan->modelled == 0 ? repeat(self, error) : status;
+    if (!(left > fmax(self->most, least_cost(plan, &choice))))
         return status;
     ((pl_group *)choice.group)->dropped = false;
-    this->most = left;
-    return run_on(this, this->all, (pl_group *)choice.group, choice.of.workers, 0, error);
+    self->most = left;
+    return run_on(self, self->all, (pl_group *)choice.group, choice.of.workers, 0, error);
 }
 
 /* A sample of the rows may mislead: the choice runs on all rows for as long as it should take. If that is not its end,
  * the next choice does, or the same one for longer. */
-static parley_status confirm(measuring *this, parley_error *error) {
-    pl_plan *plan = this->plan;
-    double most = this->most;
-    parley_status status = refit(this, error);
+static parley_status confirm(measuring *self, parley_error *error) {
+    pl_plan *plan = self->plan;
+    double most = self->most;
+    parley_status status = refit(self, error);
     while (status == PARLEY_OK && plan->rows && !plan->row[0].measured && !plan->interrupted) {
         pl_plan_row choice = plan->row[0];
         double left = allowance(plan) - plan->spent;
         double length = CONFIRMED * choice.seconds * (plan->task.machines ? choice.of.workers : 1);
         if (left < fmax(most, least_cost(plan, &choice)))
             break;
-        this->most = fmax(most, fmin(length, left));
-        status = run_on(this, this->all, (pl_group *)choice.group, choice.of.workers, 0, error);
+        self->most = fmax(most, fmin(length, left));
+        status = run_on(self, self->all, (pl_group *)choice.group, choice.of.workers, 0, error);
         if (status == PARLEY_OK)
-            status = refit(this, error);
+            status = refit(self, error);
     }
-    this->most = most;
+    self->most = most;
     return status;
 }
 
 /* The first experiment of a plan for a sub-optimality shows the optimum. */
-static parley_status find_optimum(measuring *this, parley_error *error) {
-    pl_plan *plan = this->plan;
-    double most = this->most;
+static parley_status find_optimum(measuring *self, parley_error *error) {
+    pl_plan *plan = self->plan;
+    double most = self->most;
     pl_goal_learn(&plan->task.goal, &plan->trials);
     if (plan->task.goal.kind != PL_GOAL_SUBOPTIMALITY ||
         plan->task.goal.doubt <= 0.5 * pl_goal_gap(&plan->task.goal) * (1 + 1e-9))
         return PARLEY_OK;
-    this->most = 0.25 * plan->task.floor;
+    self->most = 0.25 * plan->task.floor;
     parley_status status = PARLEY_OK;
     for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++) {
-        status = run_on(this, this->all, &plan->group[g], (unsigned)plan->task.worker[0], 0, error);
+        status = run_on(self, self->all, &plan->group[g], (unsigned)plan->task.worker[0], 0, error);
         if (!plan->group[g].dropped)
             break;
     }
-    this->most = most;
+    self->most = most;
     return status;
 }
 
@@ -404,7 +404,7 @@ parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_lab
     if (status != PARLEY_OK)
         return status;
     unsigned count = design(&plan->task, order);
-    measuring this = {.plan = plan,
+    measuring self = {.plan = plan,
                       .all = all,
                       .sample = sample,
                       .tell = tell,
@@ -412,20 +412,20 @@ parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_lab
                       .cache = cache->path,
                       .key = cache->key};
     bool several_h = !pl_setting_given(all->settings, "local_epochs");
-    this.most = plan->task.floor / (double)((plan->groups + LENGTHS * OTHER_H) * (count < FIRST ? count : FIRST));
-    status = find_optimum(&this, error);
+    self.most = plan->task.floor / (double)((plan->groups + LENGTHS * OTHER_H) * (count < FIRST ? count : FIRST));
+    status = find_optimum(&self, error);
     if (status == PARLEY_OK)
-        status = measure_first(&this, order[0], error);
+        status = measure_first(&self, order[0], error);
     if (status == PARLEY_OK)
-        status = measure_groups(&this, 0, order, count, error);
+        status = measure_groups(&self, 0, order, count, error);
     if (status == PARLEY_OK && several_h)
-        status = measure_other_h(&this, order, count, error);
+        status = measure_other_h(&self, order, count, error);
     if (status == PARLEY_OK && sample)
-        status = confirm(&this, error);
+        status = confirm(&self, error);
     if (status == PARLEY_OK)
-        status = measure_again(&this, error);
+        status = measure_again(&self, error);
     if (status == PARLEY_OK)
-        status = refit(&this, error);
+        status = refit(&self, error);
     if (status == PARLEY_OK)
         status = pl_goal_check(&plan->task.goal, &plan->trials, error);
     if (status == PARLEY_OK && !plan->rows)

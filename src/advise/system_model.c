@@ -12,11 +12,11 @@
 const char *const pl_system_name[F] = {"1", "H size/m", "size/m", "log2 m", "ceil log2 m", "m", "bytes/bandwidth"};
 
 /* Interpolates a measured value in log m between neighbours, over points of one H first and then of all. */
-static double between(const pl_system_model *this, double workers, double without, double epochs,
-                      double (*value)(const pl_system_model *this, const pl_system_point *point), double none) {
+static double between(const pl_system_model *self, double workers, double without, double epochs,
+                      double (*value)(const pl_system_model *self, const pl_system_point *point), double none) {
     const pl_system_point *below = NULL, *above = NULL;
-    for (unsigned i = 0; i < this->count; i++) {
-        const pl_system_point *point = &this->point[i];
+    for (unsigned i = 0; i < self->count; i++) {
+        const pl_system_point *point = &self->point[i];
         if (point->workers == without || (epochs >= 0 && point->epochs != epochs))
             continue;
         if (point->workers <= workers && (!below || point->workers > below->workers))
@@ -25,135 +25,135 @@ static double between(const pl_system_model *this, double workers, double withou
             above = point;
     }
     if (!below || !above)
-        return below ? value(this, below) : above ? value(this, above) : none;
+        return below ? value(self, below) : above ? value(self, above) : none;
     double part = above == below || above->workers == below->workers
                       ? 0
                       : log(workers / below->workers) / log(above->workers / below->workers);
-    return (1 - part) * value(this, below) + part * value(this, above);
+    return (1 - part) * value(self, below) + part * value(self, above);
 }
 
-static double bytes_of(const pl_system_model *this, const pl_system_point *point) {
-    (void)this;
+static double bytes_of(const pl_system_model *self, const pl_system_point *point) {
+    (void)self;
     return point->bytes;
 }
 
-static double setup_of(const pl_system_model *this, const pl_system_point *point) {
-    (void)this;
+static double setup_of(const pl_system_model *self, const pl_system_point *point) {
+    (void)self;
     return point->setup;
 }
 
-static double exchange_of(const pl_system_model *this, const pl_system_point *point) {
-    (void)this;
+static double exchange_of(const pl_system_model *self, const pl_system_point *point) {
+    (void)self;
     return point->exchange;
 }
 
-double pl_system_exchange(const pl_system_model *this, double workers, double epochs) {
-    return between(this, workers, 0, isnan(epochs) ? 0 : epochs, exchange_of, 0);
+double pl_system_exchange(const pl_system_model *self, double workers, double epochs) {
+    return between(self, workers, 0, isnan(epochs) ? 0 : epochs, exchange_of, 0);
 }
 
-double pl_system_bytes(const pl_system_model *this, double workers, double without) {
-    return workers > 1 ? between(this, workers, without, -1, bytes_of, 0) : 0;
+double pl_system_bytes(const pl_system_model *self, double workers, double without) {
+    return workers > 1 ? between(self, workers, without, -1, bytes_of, 0) : 0;
 }
 
-double pl_system_setup(const pl_system_model *this, double workers, double without) {
-    return between(this, workers, without, -1, setup_of, 0);
+double pl_system_setup(const pl_system_model *self, double workers, double without) {
+    return between(self, workers, without, -1, setup_of, 0);
 }
 
-static void features(const pl_system_model *this, double workers, double epochs, double without, double *x) {
-    double bytes = this->bandwidth > 0 ? pl_system_bytes(this, workers, without) / this->bandwidth : 0;
+static void features(const pl_system_model *self, double workers, double epochs, double without, double *x) {
+    double bytes = self->bandwidth > 0 ? pl_system_bytes(self, workers, without) / self->bandwidth : 0;
     double all[F] = {
-        1, epochs * this->size / workers, this->size / workers, log2(workers), ceil(log2(workers)), workers, bytes};
+        1, epochs * self->size / workers, self->size / workers, log2(workers), ceil(log2(workers)), workers, bytes};
     memcpy(x, all, sizeof all);
 }
 
-static bool fit_without(const pl_system_model *this, double without, double *theta) {
+static bool fit_without(const pl_system_model *self, double without, double *theta) {
     double x[PL_SYSTEM_MOST * F], y[PL_SYSTEM_MOST], weight[PL_SYSTEM_MOST];
     unsigned rows = 0;
-    for (unsigned i = 0; i < this->count; i++) {
-        const pl_system_point *point = &this->point[i];
+    for (unsigned i = 0; i < self->count; i++) {
+        const pl_system_point *point = &self->point[i];
         if (point->workers == without || !(point->seconds > 0))
             continue;
-        features(this, point->workers, point->epochs, without, x + rows * F);
+        features(self, point->workers, point->epochs, without, x + rows * F);
         y[rows] = point->seconds;
         weight[rows++] = 1.0 / (point->seconds * point->seconds);
     }
     return rows && pl_non_negative(x, y, weight, rows, F, theta);
 }
 
-static double plain(const pl_system_model *this, const double *theta, double workers, double epochs, double without) {
+static double plain(const pl_system_model *self, const double *theta, double workers, double epochs, double without) {
     double x[F], sum = 0;
-    features(this, workers, epochs, without, x);
+    features(self, workers, epochs, without, x);
     for (unsigned j = 0; j < F; j++)
         sum += theta[j] * x[j];
     return sum;
 }
 
-static double left_over(const pl_system_model *this, const pl_system_point *point) {
-    double fitted = plain(this, this->theta, point->workers, point->epochs, 0);
+static double left_over(const pl_system_model *self, const pl_system_point *point) {
+    double fitted = plain(self, self->theta, point->workers, point->epochs, 0);
     return fitted > 0 && point->seconds > 0 ? log(point->seconds / fitted) : 0;
 }
 
-static double predict(const pl_system_model *this, double workers, double epochs, double without, bool corrected) {
+static double predict(const pl_system_model *self, double workers, double epochs, double without, bool corrected) {
     pl_system_model part;
     if (without > 0) {
-        part = *this;
-        if (!fit_without(this, without, part.theta))
+        part = *self;
+        if (!fit_without(self, without, part.theta))
             return NAN;
-        this = &part;
+        self = &part;
     }
-    double seconds = plain(this, this->theta, workers, epochs, without);
+    double seconds = plain(self, self->theta, workers, epochs, without);
     if (corrected)
-        seconds *= exp(between(this, workers, without, epochs, left_over, 0));
+        seconds *= exp(between(self, workers, without, epochs, left_over, 0));
     return seconds;
 }
 
 /* The smallest and the largest number of workers cannot be judged: leaving them out asks for an extrapolation. */
-static bool is_inside(const pl_system_model *this, double workers) {
+static bool is_inside(const pl_system_model *self, double workers) {
     bool below = false, above = false;
-    for (unsigned i = 0; i < this->count; i++) {
-        below = below || this->point[i].workers < workers;
-        above = above || this->point[i].workers > workers;
+    for (unsigned i = 0; i < self->count; i++) {
+        below = below || self->point[i].workers < workers;
+        above = above || self->point[i].workers > workers;
     }
     return below && above;
 }
 
-static double error_of(const pl_system_model *this, bool corrected) {
+static double error_of(const pl_system_model *self, bool corrected) {
     double sum = 0, count = 0;
-    for (unsigned i = 0; i < this->count; i++) {
-        const pl_system_point *point = &this->point[i];
-        if (!is_inside(this, point->workers) || !(point->seconds > 0))
+    for (unsigned i = 0; i < self->count; i++) {
+        const pl_system_point *point = &self->point[i];
+        if (!is_inside(self, point->workers) || !(point->seconds > 0))
             continue;
-        double miss = log(predict(this, point->workers, point->epochs, point->workers, corrected) / point->seconds);
+        double miss = log(predict(self, point->workers, point->epochs, point->workers, corrected) / point->seconds);
         sum += miss * miss;
         count++;
     }
     return count ? sqrt(sum / count) : NAN;
 }
 
-void pl_system_fit(pl_system_model *this) {
-    memset(this->theta, 0, sizeof this->theta);
-    fit_without(this, 0, this->theta);
-    double with = error_of(this, true), alone = error_of(this, false);
-    this->corrected = !(alone < with);
-    this->error = this->corrected ? with : alone;
+void pl_system_fit(pl_system_model *self) {
+    memset(self->theta, 0, sizeof self->theta);
+    fit_without(self, 0, self->theta);
+    double with = error_of(self, true), alone = error_of(self, false);
+    self->corrected = !(alone < with);
+    self->error = self->corrected ? with : alone;
 }
 
 /* The mean of what was measured; NaN if it was not. */
-static double measured(const pl_system_model *this, double workers, double epochs) {
+static double measured(const pl_system_model *self, double workers, double epochs) {
     double sum = 0, count = 0;
-    for (unsigned i = 0; i < this->count; i++)
-        if (this->point[i].workers == workers && this->point[i].epochs == epochs) {
-            sum += this->point[i].seconds;
+    for (unsigned i = 0; i < self->count; i++)
+        if (self->point[i].workers == workers && self->point[i].epochs == epochs) {
+            sum += self->point[i].seconds;
             count++;
         }
     return count ? sum / count : NAN;
 }
 
-double pl_system_seconds(const pl_system_model *this, double workers, double epochs, double without) {
-    double known = measured(this, workers, isnan(epochs) ? 0 : epochs);
+double pl_system_seconds(const pl_system_model *self, double workers, double epochs, double without) {
+    double known = measured(self, workers, isnan(epochs) ? 0 : epochs);
     if (without != workers && known > 0)
         return known;
-    return predict(this, workers, isnan(epochs) ? 0 : epochs, without, this->corrected);
+    return predict(self, workers, isnan(epochs) ? 0 : epochs, without, self->corrected);
 }
 
 /* Adds the row of a number of workers to the information, which is by columns. */

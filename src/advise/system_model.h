@@ -30,15 +30,15 @@ typedef struct pl_system_model {
 extern const char *const pl_system_name[PL_SYSTEM_FEATURES];
 
 /* Fits theta to the points. */
-void pl_system_fit(pl_system_model *this);
+void pl_system_fit(pl_system_model *self);
 /* Seconds of a round; with `without` > 0, from a model without points of so many workers. */
-double pl_system_seconds(const pl_system_model *this, double workers, double epochs, double without);
+double pl_system_seconds(const pl_system_model *self, double workers, double epochs, double without);
 /* Seconds before the first round, between those that were measured. */
-double pl_system_setup(const pl_system_model *this, double workers, double without);
+double pl_system_setup(const pl_system_model *self, double workers, double without);
 /* Seconds of a round that are not local work, between those that were measured. */
-double pl_system_exchange(const pl_system_model *this, double workers, double epochs);
+double pl_system_exchange(const pl_system_model *self, double workers, double epochs);
 /* Bytes that a worker sends in a round. */
-double pl_system_bytes(const pl_system_model *this, double workers, double without);
+double pl_system_bytes(const pl_system_model *self, double workers, double without);
 /* The number of workers to measure next, of `count` candidates: the one that reduces the mean variance of predictions
  * over all candidates most for its cost (a greedy I-optimal design), after both ends, so that nothing is extrapolated.
  * `done` marks those that are measured. Returns `count` if all are. */

@@ -87,11 +87,11 @@ static void keep_point(pl_trial *trial, const pl_point_of_run *point) {
     trial->points[trial->count++] = *point;
 }
 
-static double cost_of(const running *this, const parley_progress *progress) {
-    const pl_laboratory *laboratory = this->laboratory;
+static double cost_of(const running *self, const parley_progress *progress) {
+    const pl_laboratory *laboratory = self->laboratory;
     if (!(laboratory->modelled > 0))
-        return pl_now() - this->began;
-    double columns = (double)laboratory->data->x.columns * this->trial->of.workers;
+        return pl_now() - self->began;
+    double columns = (double)laboratory->data->x.columns * self->trial->of.workers;
     return laboratory->modelled *
            (progress->epochs * (double)laboratory->data->x.nonzeros + ENTRY_SHARE * columns * (double)progress->round);
 }
@@ -106,27 +106,27 @@ static pl_point_of_run evaluated(const parley_progress *progress) {
 }
 
 static int watch(void *user, const parley_progress *progress, const char *message) {
-    running *this = user;
-    pl_trial *trial = this->trial;
+    running *self = user;
+    pl_trial *trial = self->trial;
     if (message || progress->round == 0)
         return pl_stop_asked();
     trial->rounds = (double)progress->round;
-    if (progress->round > 1 && progress->relative_gap == this->seen && this->timed < SPREAD_ROUNDS)
-        this->took[this->timed++] = progress->seconds - this->last;
-    this->last = progress->seconds;
+    if (progress->round > 1 && progress->relative_gap == self->seen && self->timed < SPREAD_ROUNDS)
+        self->took[self->timed++] = progress->seconds - self->last;
+    self->last = progress->seconds;
     if (progress->round == 1)
-        this->first = progress->seconds;
+        self->first = progress->seconds;
     pl_point_of_run point = evaluated(progress);
-    if (progress->relative_gap != this->seen && progress->relative_gap > 0)
+    if (progress->relative_gap != self->seen && progress->relative_gap > 0)
         keep_point(trial, &point);
     else if (progress->estimate > 0)
         keep_point(trial, &(pl_point_of_run){trial->rounds, progress->estimate, true, NAN, NAN});
-    this->seen = progress->relative_gap;
-    trial->cost = cost_of(this, progress);
-    uint64_t enough = this->end->rounds ? TIMED_ROUNDS : LEAST_ROUNDS;
+    self->seen = progress->relative_gap;
+    trial->cost = cost_of(self, progress);
+    uint64_t enough = self->end->rounds ? TIMED_ROUNDS : LEAST_ROUNDS;
     bool tells = trial->count >= LEAST_POINTS || progress->round >= enough;
-    bool there = this->end->goal->kind != PL_GOAL_GAP && !isnan(pl_goal_rounds(this->end->goal, trial));
-    return there || (tells && trial->cost >= this->end->most) || pl_stop_asked();
+    bool there = self->end->goal->kind != PL_GOAL_GAP && !isnan(pl_goal_rounds(self->end->goal, trial));
+    return there || (tells && trial->cost >= self->end->most) || pl_stop_asked();
 }
 
 /* Which rows each rank holds: those that it read, or else parts of equal length. */
@@ -171,15 +171,15 @@ static parley_status hold_part(pl_engine *engine, const parley_data *data, parle
 }
 
 static parley_status train(pl_engine *engine, void *context, parley_error *error) {
-    running *this = context;
+    running *self = context;
     parley_data *part = NULL;
     parley_model *model = NULL;
-    const parley_data *data = this->laboratory->data;
+    const parley_data *data = self->laboratory->data;
     bool first = engine->here == 0;
     parley_status status = engine->ranks > 1 ? hold_part(engine, data, &part, error) : PARLEY_OK;
     if (status == PARLEY_OK)
-        status = pl_train_rank(engine, part ? part : data, this->settings, first && engine->rank == 0 ? watch : NULL,
-                               this, &model, first ? &this->summary : NULL, error);
+        status = pl_train_rank(engine, part ? part : data, self->settings, first && engine->rank == 0 ? watch : NULL,
+                               self, &model, first ? &self->summary : NULL, error);
     parley_model_free(model);
     parley_data_free(part);
     return status;
@@ -187,24 +187,24 @@ static parley_status train(pl_engine *engine, void *context, parley_error *error
 
 /* How much longer than usual rounds sometimes take, or than they would take if the process had not waited for a
  * processor: other programs that took its time may end, and others may begin. */
-static double spread_of(running *this) {
-    double waited = log((pl_now() - this->began) / fmax(1e-9, pl_cpu_now() - this->cpu_began)), spread = NAN;
-    if (this->timed >= LEAST_SPREAD) {
-        pl_sort_numbers(this->took, this->timed);
-        spread = log(this->took[(9 * this->timed) / 10] / this->took[this->timed / 2]);
+static double spread_of(running *self) {
+    double waited = log((pl_now() - self->began) / fmax(1e-9, pl_cpu_now() - self->cpu_began)), spread = NAN;
+    if (self->timed >= LEAST_SPREAD) {
+        pl_sort_numbers(self->took, self->timed);
+        spread = log(self->took[(9 * self->timed) / 10] / self->took[self->timed / 2]);
     }
-    return waited > 0 && !(this->laboratory->modelled > 0) ? fmax(spread, waited) : spread;
+    return waited > 0 && !(self->laboratory->modelled > 0) ? fmax(spread, waited) : spread;
 }
 
-static void conclude(running *this) {
-    pl_trial *trial = this->trial;
-    trial->spread = spread_of(this);
-    const parley_summary *summary = &this->summary;
+static void conclude(running *self) {
+    pl_trial *trial = self->trial;
+    trial->spread = spread_of(self);
+    const parley_summary *summary = &self->summary;
     double rounds = trial->rounds;
     trial->reached = summary->stop == PARLEY_CONVERGED || summary->stop == PARLEY_VALIDATED;
     trial->of.lanes = (unsigned)summary->lanes;
-    trial->round_seconds = rounds > 1 ? (this->last - this->first) / (rounds - 1) : this->last - summary->setup_seconds;
-    trial->setup = fmax(0.0, this->first - trial->round_seconds);
+    trial->round_seconds = rounds > 1 ? (self->last - self->first) / (rounds - 1) : self->last - summary->setup_seconds;
+    trial->setup = fmax(0.0, self->first - trial->round_seconds);
     trial->exchange = rounds > 0 ? (summary->exchange_seconds + summary->wait_seconds) / rounds : 0;
     trial->bytes = rounds > 0 ? (double)summary->bytes_sent / rounds / (double)summary->workers : 0;
     if (trial->reached && summary->relative_gap > 0 &&
@@ -235,9 +235,9 @@ typedef struct order {
 } order;
 
 /* Runs an experiment on the ranks that are there, or on an engine of its own. */
-static parley_status run_it(running *this, parley_error *error) {
-    pl_engine *engine = this->laboratory->engine;
-    return engine ? train(engine, this, error) : pl_launch(this->settings, (pl_job){train, NULL, this}, error);
+static parley_status run_it(running *self, parley_error *error) {
+    pl_engine *engine = self->laboratory->engine;
+    return engine ? train(engine, self, error) : pl_launch(self->settings, (pl_job){train, NULL, self}, error);
 }
 
 parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *sample, parley_error *error) {
@@ -248,11 +248,11 @@ parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *samp
         if (status != PARLEY_OK || next.ends)
             break;
         const pl_laboratory *mine = next.sample < 1 && sample ? sample : all;
-        running this = {.laboratory = mine, .settings = copy};
+        running self = {.laboratory = mine, .settings = copy};
         pl_settings_assign(copy, mine->settings);
         status = configure_trial(copy, &next.of, next.gap, next.rounds, error);
         if (status == PARLEY_OK)
-            status = train(all->engine, &this, error);
+            status = train(all->engine, &self, error);
         if (status == PARLEY_BAD_USAGE || status == PARLEY_NO_MEMORY)
             status = PARLEY_OK; /* the first rank fails alike, and decides */
     }
@@ -271,23 +271,23 @@ parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configurati
     double gap = pl_goal_gap(end->goal);
     *out = (pl_trial){.of = *of, .target = gap, .sample = laboratory->sample};
     order next = {.of = *of, .gap = gap, .sample = laboratory->sample, .rounds = end->rounds};
-    running this = {
+    running self = {
         .laboratory = laboratory, .trial = out, .end = end, .began = pl_now(), .cpu_began = pl_cpu_now(), .seen = NAN};
     parley_status status = pl_settings_copy(laboratory->settings, &copy, error);
     if (status == PARLEY_OK)
         status = pl_take(&out->points, PL_TRIAL_POINTS, sizeof *out->points, "an experiment", error);
     if (status == PARLEY_OK) {
-        this.settings = copy;
+        self.settings = copy;
         status = configure_trial(copy, of, gap, end->rounds, error);
     }
     if (status == PARLEY_OK && laboratory->engine && laboratory->engine->ranks > 1)
         status = pl_broadcast(laboratory->engine, 0, &next, sizeof next, error);
     if (status == PARLEY_OK)
-        status = run_it(&this, error);
+        status = run_it(&self, error);
     if (!(laboratory->modelled > 0))
-        out->cost = pl_now() - this.began; /* with setting up and the last evaluation */
+        out->cost = pl_now() - self.began; /* with setting up and the last evaluation */
     if (status == PARLEY_OK)
-        conclude(&this);
+        conclude(&self);
     else {
         pl_free(out->points);
         out->points = NULL;

@@ -21,72 +21,72 @@ struct pl_background {
 };
 
 /* Returns the next item, or NULL at the end. */
-static const void *next_item(pl_background *this) {
+static const void *next_item(pl_background *self) {
     const void *item = NULL;
-    pthread_mutex_lock(&this->lock);
-    while (this->count == 0 && !this->ends)
-        pthread_cond_wait(&this->asked, &this->lock);
-    if (!this->ends) {
-        item = this->items[this->first];
-        this->first = (this->first + 1) % WAITING;
-        this->count--;
+    pthread_mutex_lock(&self->lock);
+    while (self->count == 0 && !self->ends)
+        pthread_cond_wait(&self->asked, &self->lock);
+    if (!self->ends) {
+        item = self->items[self->first];
+        self->first = (self->first + 1) % WAITING;
+        self->count--;
     }
-    pthread_mutex_unlock(&this->lock);
+    pthread_mutex_unlock(&self->lock);
     return item;
 }
 
 static void *run(void *argument) {
-    pl_background *this = argument;
-    for (const void *item; (item = next_item(this));)
-        this->job(this->context, item);
+    pl_background *self = argument;
+    for (const void *item; (item = next_item(self));)
+        self->job(self->context, item);
     return NULL;
 }
 
 parley_status pl_background_open(pl_job_in_background job, const void *context, pl_background **out,
                                  parley_error *error) {
-    pl_background *this;
+    pl_background *self;
     *out = NULL;
-    parley_status status = pl_take(&this, 1, sizeof *this, "a thread", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "a thread", error);
     if (status != PARLEY_OK)
         return status;
-    this->job = job;
-    this->context = context;
-    pthread_mutex_init(&this->lock, NULL);
-    pthread_cond_init(&this->asked, NULL);
+    self->job = job;
+    self->context = context;
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->asked, NULL);
     pl_core_leave(); /* the thread may run on any core */
-    bool started = pthread_create(&this->thread, NULL, run, this) == 0;
+    bool started = pthread_create(&self->thread, NULL, run, self) == 0;
     pl_core_return();
     if (!started) {
-        pl_free(this);
+        pl_free(self);
         return pl_fail(error, PARLEY_NO_MEMORY, "cannot start a thread that reads ahead");
     }
-    *out = this;
+    *out = self;
     return PARLEY_OK;
 }
 
-bool pl_background_ask(pl_background *this, const void *item) {
+bool pl_background_ask(pl_background *self, const void *item) {
     bool room = false;
-    if (!this)
+    if (!self)
         return false;
-    pthread_mutex_lock(&this->lock);
-    if (this->count < WAITING) {
-        this->items[(this->first + this->count++) % WAITING] = item;
+    pthread_mutex_lock(&self->lock);
+    if (self->count < WAITING) {
+        self->items[(self->first + self->count++) % WAITING] = item;
         room = true;
-        pthread_cond_signal(&this->asked);
+        pthread_cond_signal(&self->asked);
     }
-    pthread_mutex_unlock(&this->lock);
+    pthread_mutex_unlock(&self->lock);
     return room;
 }
 
-void pl_background_close(pl_background *this) {
-    if (!this)
+void pl_background_close(pl_background *self) {
+    if (!self)
         return;
-    pthread_mutex_lock(&this->lock);
-    this->ends = true;
-    pthread_cond_signal(&this->asked);
-    pthread_mutex_unlock(&this->lock);
-    pthread_join(this->thread, NULL);
-    pthread_cond_destroy(&this->asked);
-    pthread_mutex_destroy(&this->lock);
-    pl_free(this);
+    pthread_mutex_lock(&self->lock);
+    self->ends = true;
+    pthread_cond_signal(&self->asked);
+    pthread_mutex_unlock(&self->lock);
+    pthread_join(self->thread, NULL);
+    pthread_cond_destroy(&self->asked);
+    pthread_mutex_destroy(&self->lock);
+    pl_free(self);
 }

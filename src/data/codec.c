@@ -108,12 +108,12 @@ static void *take_items(void *user, int items, int size) {
     return pl_alloc((uint64_t)items, (uint64_t)size);
 }
 
-static bool restart_bzip2(bzip2 *this) {
-    if (this->open)
-        BZ2_bzDecompressEnd(&this->stream);
-    this->stream = (bz_stream){.bzalloc = take_items, .bzfree = pl_packed_free};
-    this->open = BZ2_bzDecompressInit(&this->stream, 0, 0) == BZ_OK;
-    return this->open;
+static bool restart_bzip2(bzip2 *self) {
+    if (self->open)
+        BZ2_bzDecompressEnd(&self->stream);
+    self->stream = (bz_stream){.bzalloc = take_items, .bzfree = pl_packed_free};
+    self->open = BZ2_bzDecompressInit(&self->stream, 0, 0) == BZ_OK;
+    return self->open;
 }
 
 static bool open_bzip2(void **state) {
@@ -122,27 +122,27 @@ static bool open_bzip2(void **state) {
 }
 
 static parley_status step_bzip2(void *state, pl_codec_step *step, parley_error *error) {
-    bzip2 *this = state;
+    bzip2 *self = state;
     unsigned given = at_most(step->given), room = at_most(step->room);
-    this->stream.next_in = (char *)step->in;
-    this->stream.avail_in = given;
-    this->stream.next_out = step->out;
-    this->stream.avail_out = room;
-    int result = BZ2_bzDecompress(&this->stream);
-    step->used = given - this->stream.avail_in;
-    step->made = room - this->stream.avail_out;
+    self->stream.next_in = (char *)step->in;
+    self->stream.avail_in = given;
+    self->stream.next_out = step->out;
+    self->stream.avail_out = room;
+    int result = BZ2_bzDecompress(&self->stream);
+    step->used = given - self->stream.avail_in;
+    step->made = room - self->stream.avail_out;
     step->whole = result == BZ_STREAM_END;
-    bool lost = result == BZ_MEM_ERROR || (result == BZ_STREAM_END && !restart_bzip2(this));
+    bool lost = result == BZ_MEM_ERROR || (result == BZ_STREAM_END && !restart_bzip2(self));
     if (lost)
         return pl_fail_memory(error, "decompression", 1 << 22);
     return result == BZ_OK || result == BZ_STREAM_END ? PARLEY_OK : corrupt(NULL, error);
 }
 
 static void close_bzip2(void *state) {
-    bzip2 *this = state;
-    if (this && this->open)
-        BZ2_bzDecompressEnd(&this->stream);
-    pl_free(this);
+    bzip2 *self = state;
+    if (self && self->open)
+        BZ2_bzDecompressEnd(&self->stream);
+    pl_free(self);
 }
 
 /* xz */

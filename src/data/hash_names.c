@@ -4,55 +4,55 @@
 
 #include <string.h>
 
-parley_status pl_hash_names_open(pl_hash_names *this, unsigned bits, unsigned blocks, parley_error *error) {
-    this->bits = bits;
-    this->blocks = blocks;
-    parley_status status = pl_take(&this->fresh, blocks, sizeof *this->fresh, "column names", error);
+parley_status pl_hash_names_open(pl_hash_names *self, unsigned bits, unsigned blocks, parley_error *error) {
+    self->bits = bits;
+    self->blocks = blocks;
+    parley_status status = pl_take(&self->fresh, blocks, sizeof *self->fresh, "column names", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->known, ((uint64_t)1 << bits) / 64 + 1, sizeof *this->known, "column names", error);
+        status = pl_take(&self->known, ((uint64_t)1 << bits) / 64 + 1, sizeof *self->known, "column names", error);
     return status;
 }
 
-bool pl_hash_names_note(pl_hash_names *this, unsigned block, uint32_t hash, const char *name, uint64_t bytes) {
+bool pl_hash_names_note(pl_hash_names *self, unsigned block, uint32_t hash, const char *name, uint64_t bytes) {
     uint32_t number;
-    return pl_dictionary_add(&this->fresh[block], hash, name, bytes, &number);
+    return pl_dictionary_add(&self->fresh[block], hash, name, bytes, &number);
 }
 
-bool pl_hash_names_add(pl_hash_names *this, uint32_t hash, pl_name name) {
+bool pl_hash_names_add(pl_hash_names *self, uint32_t hash, pl_name name) {
     uint32_t number;
-    if (!pl_hash_names_lacks(this, hash))
+    if (!pl_hash_names_lacks(self, hash))
         return true;
-    if (!pl_dictionary_add(&this->names, hash, name.text, name.bytes, &number))
+    if (!pl_dictionary_add(&self->names, hash, name.text, name.bytes, &number))
         return false;
-    this->known[hash / 64] |= (uint64_t)1 << hash % 64;
+    self->known[hash / 64] |= (uint64_t)1 << hash % 64;
     return true;
 }
 
-parley_status pl_hash_names_merge(pl_hash_names *this, unsigned block, parley_error *error) {
-    pl_dictionary *fresh = &this->fresh[block];
+parley_status pl_hash_names_merge(pl_hash_names *self, unsigned block, parley_error *error) {
+    pl_dictionary *fresh = &self->fresh[block];
     for (uint32_t i = 0; i < fresh->count; i++)
-        if (!pl_hash_names_add(this, fresh->words[i].kind, pl_dictionary_word(fresh, i)))
-            return pl_fail_memory(error, "column names", this->names.text_bytes);
+        if (!pl_hash_names_add(self, fresh->words[i].kind, pl_dictionary_word(fresh, i)))
+            return pl_fail_memory(error, "column names", self->names.text_bytes);
     if (fresh->count > 0)
         pl_dictionary_clear(fresh);
     return PARLEY_OK;
 }
 
-parley_status pl_hash_names_list(const pl_hash_names *this, const pl_names *before, pl_names *out,
+parley_status pl_hash_names_list(const pl_hash_names *self, const pl_names *before, pl_names *out,
                                  parley_error *error) {
-    uint64_t hashes = (uint64_t)1 << this->bits, count = before->count + hashes;
-    uint64_t bytes = this->names.text_bytes + (before->count ? before->start[before->count] : 0), at = 0;
+    uint64_t hashes = (uint64_t)1 << self->bits, count = before->count + hashes;
+    uint64_t bytes = self->names.text_bytes + (before->count ? before->start[before->count] : 0), at = 0;
     uint32_t *number = NULL; /* by hash: the number of its name, plus 1 */
     parley_status status = pl_names_make(count, bytes, out, error);
     if (status == PARLEY_OK)
         status = pl_take(&number, hashes, sizeof *number, "column names", error);
-    for (uint32_t i = 0; status == PARLEY_OK && i < this->names.count; i++)
-        number[this->names.words[i].kind] = i + 1;
+    for (uint32_t i = 0; status == PARLEY_OK && i < self->names.count; i++)
+        number[self->names.words[i].kind] = i + 1;
     uint64_t *start = (uint64_t *)out->start;
     for (uint64_t i = 0; status == PARLEY_OK && i < count; i++) {
         pl_name name = pl_names_at(before, i);
         if (i >= before->count && number[i - before->count])
-            name = pl_dictionary_word(&this->names, number[i - before->count] - 1);
+            name = pl_dictionary_word(&self->names, number[i - before->count] - 1);
         if (name.bytes > 0)
             memcpy((char *)out->text + at, name.text, name.bytes);
         start[i] = at;
@@ -65,11 +65,11 @@ parley_status pl_hash_names_list(const pl_hash_names *this, const pl_names *befo
     return status;
 }
 
-void pl_hash_names_close(pl_hash_names *this) {
-    for (unsigned i = 0; i < this->blocks && this->fresh; i++)
-        pl_dictionary_free(&this->fresh[i]);
-    pl_dictionary_free(&this->names);
-    pl_free(this->fresh);
-    pl_free(this->known);
-    *this = (pl_hash_names){0};
+void pl_hash_names_close(pl_hash_names *self) {
+    for (unsigned i = 0; i < self->blocks && self->fresh; i++)
+        pl_dictionary_free(&self->fresh[i]);
+    pl_dictionary_free(&self->names);
+    pl_free(self->fresh);
+    pl_free(self->known);
+    *self = (pl_hash_names){0};
 }

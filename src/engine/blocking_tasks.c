@@ -68,10 +68,10 @@ typedef struct started {
 static void idle(void *context, unsigned task) { (void)context, (void)task; }
 
 static void *run_task(void *argument) {
-    started *this = argument;
-    my_gate = this->gate;
+    started *self = argument;
+    my_gate = self->gate;
     enter(my_gate);
-    this->task(this->context, this->number);
+    self->task(self->context, self->number);
     leave(my_gate);
     return NULL;
 }

@@ -50,18 +50,18 @@ typedef struct cluster {
     bool own_cores;               /* ranks do not share cores */
 } cluster;
 
-static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
+static parley_status fail_mpi(const cluster *self, int code, const char *what, parley_error *error) {
     char text[200];
-    this->mpi->text(code, text, sizeof text);
-    return pl_fail(error, PARLEY_NO_PEER, "%s cannot %s: %s", this->mpi->library, what, text);
+    self->mpi->text(code, text, sizeof text);
+    return pl_fail(error, PARLEY_NO_PEER, "%s cannot %s: %s", self->mpi->library, what, text);
 }
 
 /* Frees pieces that have arrived. The mutex is held. */
-static void reap(cluster *this) {
-    for (piece **at = &this->sent; *at;) {
+static void reap(cluster *self) {
+    for (piece **at = &self->sent; *at;) {
         piece *piece = *at;
         int done = 0;
-        if (this->mpi->test(&piece->request, &done, NULL) == 0 && !done) {
+        if (self->mpi->test(&piece->request, &done, NULL) == 0 && !done) {
             at = &piece->next;
             continue;
         }
@@ -71,75 +71,75 @@ static void reap(cluster *this) {
 }
 
 /* After a failure MPI is no longer called, because it might write to the buffer of a receive after it is freed. */
-static parley_status goes_on(const cluster *this, parley_error *error) {
+static parley_status goes_on(const cluster *self, parley_error *error) {
     parley_error cause;
-    if (this->watch && pl_watch_failed(this->watch, &cause))
+    if (self->watch && pl_watch_failed(self->watch, &cause))
         return pl_fail(error, cause.status, "%s", cause.sentence);
     return PARLEY_OK;
 }
 
-static parley_status post_piece(cluster *this, unsigned to, int tag, const char *data, uint64_t bytes,
+static parley_status post_piece(cluster *self, unsigned to, int tag, const char *data, uint64_t bytes,
                                 parley_error *error) {
     piece *new = pl_alloc(1, sizeof *new + bytes);
     if (!new)
         return pl_fail_memory(error, "a message", bytes);
     memcpy(new->data, data, bytes);
-    int code = this->mpi->send(new->data, (int)bytes, to, tag, &new->request);
+    int code = self->mpi->send(new->data, (int)bytes, to, tag, &new->request);
     if (code != 0) {
         pl_free(new);
-        return fail_mpi(this, code, "send", error);
+        return fail_mpi(self, code, "send", error);
     }
-    new->next = this->sent;
-    this->sent = new;
+    new->next = self->sent;
+    self->sent = new;
     return PARLEY_OK;
 }
 
 static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error) {
-    cluster *this = (cluster *)engine;
-    parley_status status = goes_on(this, error);
+    cluster *self = (cluster *)engine;
+    parley_status status = goes_on(self, error);
     if (status != PARLEY_OK)
         return status;
     atomic_fetch_add(&engine->bytes_sent, bytes);
-    pthread_mutex_lock(&this->mutex);
-    reap(this);
+    pthread_mutex_lock(&self->mutex);
+    reap(self);
     for (uint64_t done = 0; done <= bytes && status == PARLEY_OK; done += PIECE)
-        status = post_piece(this, to, (int)channel, (const char *)data + done,
+        status = post_piece(self, to, (int)channel, (const char *)data + done,
                             bytes - done < PIECE ? bytes - done : PIECE, error);
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_unlock(&self->mutex);
     return status;
 }
 
 static parley_status post_zero_copy(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                                     parley_error *error) {
-    cluster *this = (cluster *)engine;
-    parley_status status = goes_on(this, error);
-    piece *new = this->spare;
+    cluster *self = (cluster *)engine;
+    parley_status status = goes_on(self, error);
+    piece *new = self->spare;
     if (status == PARLEY_OK && new)
-        this->spare = new->next;
+        self->spare = new->next;
     else if (status == PARLEY_OK)
         status = pl_take(&new, 1, sizeof *new, "a message", error);
     if (status != PARLEY_OK)
         return status;
     atomic_fetch_add(&engine->bytes_sent, bytes);
-    pthread_mutex_lock(&this->mutex);
-    int code = this->mpi->send(data, (int)bytes, to, (int)channel, &new->request);
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
+    int code = self->mpi->send(data, (int)bytes, to, (int)channel, &new->request);
+    pthread_mutex_unlock(&self->mutex);
     if (code != 0) {
         pl_free(new);
-        return fail_mpi(this, code, "send", error);
+        return fail_mpi(self, code, "send", error);
     }
     new->next = NULL;
     new->to = to;
-    *this->last_unsent = new;
-    this->last_unsent = &new->next;
+    *self->last_unsent = new;
+    self->last_unsent = &new->next;
     return PARLEY_OK;
 }
 
 /* One turn of a wait that began at `began`: spins at first, then sleeps. */
-static void pause_for(const cluster *this, bool barrier, double began, double *nap) {
+static void pause_for(const cluster *self, bool barrier, double began, double *nap) {
     if (barrier) {
-        pl_shared_sleep(this->base.shared, *nap);
+        pl_shared_sleep(self->base.shared, *nap);
         *nap = *nap * 2 < MOST_SLEEP ? *nap * 2 : MOST_SLEEP;
     } else if (pl_now() - began < PL_EAGER_SECONDS)
         sched_yield();
@@ -150,7 +150,7 @@ static void pause_for(const cluster *this, bool barrier, double began, double *n
 }
 
 /* A condition to wait for. Returns true when it holds, or when it failed with a code. */
-typedef bool (*condition)(cluster *this, void *context, int *code);
+typedef bool (*condition)(cluster *self, void *context, int *code);
 
 typedef struct wish {
     condition there;
@@ -159,50 +159,50 @@ typedef struct wish {
     bool barrier;
 } wish;
 
-static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
+static parley_status wait_until(cluster *self, wish wish, parley_error *error) {
     double began = pl_now(), nap = wish.barrier ? LEAST_SLEEP : PL_LEAST_NAP;
     bool done = false, left = false;
     int code = 0;
     parley_error cause;
-    parley_status status = goes_on(this, error);
+    parley_status status = goes_on(self, error);
     if (status != PARLEY_OK)
         return status;
     for (;;) {
-        pthread_mutex_lock(&this->mutex);
-        done = wish.there(this, wish.context, &code);
+        pthread_mutex_lock(&self->mutex);
+        done = wish.there(self, wish.context, &code);
         if (!done)
-            reap(this);
-        pthread_mutex_unlock(&this->mutex);
-        if (done || (this->watch && pl_watch_failed(this->watch, &cause)))
+            reap(self);
+        pthread_mutex_unlock(&self->mutex);
+        if (done || (self->watch && pl_watch_failed(self->watch, &cause)))
             break;
         if (!left)
             pl_blocking_leave();
-        unsigned missing = wish.barrier ? pl_shared_missing(this->base.shared) : wish.from;
-        if (this->watch && (!left || missing != wish.from))
-            pl_watch_waits(this->watch, missing);
+        unsigned missing = wish.barrier ? pl_shared_missing(self->base.shared) : wish.from;
+        if (self->watch && (!left || missing != wish.from))
+            pl_watch_waits(self->watch, missing);
         wish.from = missing;
         left = true;
-        if (pl_now() - began > this->base.deadline) {
-            if (this->watch && wish.from < this->base.ranks)
-                pl_watch_late(this->watch, wish.from);
-            if (this->watch && pl_watch_failed(this->watch, &cause))
+        if (pl_now() - began > self->base.deadline) {
+            if (self->watch && wish.from < self->base.ranks)
+                pl_watch_late(self->watch, wish.from);
+            if (self->watch && pl_watch_failed(self->watch, &cause))
                 break;
-            if (wish.from < this->base.ranks)
-                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, this->base.deadline);
+            if (wish.from < self->base.ranks)
+                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, self->base.deadline);
             else
-                pl_fail_silence(&this->base, &cause);
+                pl_fail_silence(&self->base, &cause);
             break;
         }
-        pause_for(this, wish.barrier, began, &nap);
+        pause_for(self, wish.barrier, began, &nap);
     }
     if (left) {
         pl_blocking_enter();
-        if (this->watch)
-            pl_watch_waits(this->watch, this->base.rank);
+        if (self->watch)
+            pl_watch_waits(self->watch, self->base.rank);
     }
     if (!done)
         return pl_fail(error, cause.status, "%s", cause.sentence);
-    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+    return code == 0 ? PARLEY_OK : fail_mpi(self, code, "receive", error);
 }
 
 typedef struct arrival {
@@ -211,46 +211,46 @@ typedef struct arrival {
     unsigned from;
 } arrival;
 
-static bool received(cluster *this, void *context, int *code) {
+static bool received(cluster *self, void *context, int *code) {
     arrival *arrival = context;
     int done = 0;
-    *code = this->mpi->test(&arrival->request, &done, &arrival->bytes);
+    *code = self->mpi->test(&arrival->request, &done, &arrival->bytes);
     return done || *code != 0;
 }
 
-static bool found(cluster *this, void *context, int *code) {
+static bool found(cluster *self, void *context, int *code) {
     arrival *arrival = context;
     int there = 0;
-    *code = this->mpi->probe(arrival->tag, &there, &arrival->from, &arrival->bytes);
+    *code = self->mpi->probe(arrival->tag, &there, &arrival->from, &arrival->bytes);
     return there || *code != 0;
 }
 
 /* Receives the next piece of at most `bytes` bytes; `got` is its length. */
-static parley_status take_piece(cluster *this, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
+static parley_status take_piece(cluster *self, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
                                 parley_error *error) {
     arrival arrival = {.from = from};
-    parley_status status = goes_on(this, error);
+    parley_status status = goes_on(self, error);
     if (status != PARLEY_OK)
         return status;
-    pthread_mutex_lock(&this->mutex);
-    int code = this->mpi->receive(data, (int)bytes, from, tag, &arrival.request);
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
+    int code = self->mpi->receive(data, (int)bytes, from, tag, &arrival.request);
+    pthread_mutex_unlock(&self->mutex);
     if (code != 0)
-        return fail_mpi(this, code, "receive", error);
-    status = wait_until(this, (wish){received, &arrival, from, false}, error);
+        return fail_mpi(self, code, "receive", error);
+    status = wait_until(self, (wish){received, &arrival, from, false}, error);
     *got = (uint64_t)arrival.bytes;
     if (status == PARLEY_OK)
-        atomic_fetch_add(&this->base.bytes_received, *got);
+        atomic_fetch_add(&self->base.bytes_received, *got);
     return status;
 }
 
 static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
                           parley_error *error) {
-    cluster *this = (cluster *)engine;
+    cluster *self = (cluster *)engine;
     parley_status status = PARLEY_OK;
     for (uint64_t done = 0, got = 0; done <= bytes && status == PARLEY_OK; done += PIECE) {
         uint64_t due = bytes - done < PIECE ? bytes - done : PIECE;
-        status = take_piece(this, from, (int)channel, (char *)data + done, due, &got, error);
+        status = take_piece(self, from, (int)channel, (char *)data + done, due, &got, error);
         if (status == PARLEY_OK && got != due)
             status = pl_fail_length(from, done + got, bytes, error);
     }
@@ -259,16 +259,16 @@ static parley_status take(pl_engine *engine, unsigned from, unsigned channel, vo
 
 static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
                               parley_error *error) {
-    cluster *this = (cluster *)engine;
+    cluster *self = (cluster *)engine;
     arrival arrival = {.tag = (int)channel};
-    parley_status status = wait_until(this, (wish){found, &arrival, engine->ranks, false}, error);
+    parley_status status = wait_until(self, (wish){found, &arrival, engine->ranks, false}, error);
     uint64_t got = (uint64_t)arrival.bytes, next = got;
     *from = arrival.from;
     *bytes = 0;
     while (status == PARLEY_OK) {
         if (!pl_span_reserve(data, *bytes + next + 1))
             return pl_fail_memory(error, "a message", *bytes + next);
-        status = take_piece(this, *from, (int)channel, (char *)data->data + *bytes, next, &got, error);
+        status = take_piece(self, *from, (int)channel, (char *)data->data + *bytes, next, &got, error);
         *bytes += got;
         if (got < PIECE)
             break;
@@ -277,33 +277,33 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
     return status;
 }
 
-static bool all_arrived(cluster *this, void *context, int *code) {
+static bool all_arrived(cluster *self, void *context, int *code) {
     (void)context, (void)code;
-    return this->sent == NULL;
+    return self->sent == NULL;
 }
 
 /* Waits until everything is sent, since MPI makes progress only during calls. */
-static parley_status flush(cluster *this, parley_error *error) {
-    return wait_until(this, (wish){all_arrived, NULL, this->base.rank, false}, error);
+static parley_status flush(cluster *self, parley_error *error) {
+    return wait_until(self, (wish){all_arrived, NULL, self->base.rank, false}, error);
 }
 
 static parley_status expect(pl_engine *engine, pl_request *request, parley_error *error) {
-    cluster *this = (cluster *)engine;
+    cluster *self = (cluster *)engine;
     pl_mpi_request handle;
-    parley_status status = goes_on(this, error);
+    parley_status status = goes_on(self, error);
     if (status != PARLEY_OK)
         return status;
-    pthread_mutex_lock(&this->mutex);
-    int code = this->mpi->receive(request->data, (int)request->most, request->from, (int)request->channel, &handle);
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
+    int code = self->mpi->receive(request->data, (int)request->most, request->from, (int)request->channel, &handle);
+    pthread_mutex_unlock(&self->mutex);
     request->word = handle.word;
-    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+    return code == 0 ? PARLEY_OK : fail_mpi(self, code, "receive", error);
 }
 
 static parley_status await(pl_engine *engine, pl_request *request, uint64_t *bytes, parley_error *error) {
-    cluster *this = (cluster *)engine;
+    cluster *self = (cluster *)engine;
     arrival arrival = {.request = {request->word}, .from = request->from};
-    parley_status status = wait_until(this, (wish){received, &arrival, request->from, false}, error);
+    parley_status status = wait_until(self, (wish){received, &arrival, request->from, false}, error);
     *bytes = (uint64_t)arrival.bytes;
     if (status == PARLEY_OK)
         atomic_fetch_add(&engine->bytes_received, *bytes);
@@ -311,35 +311,35 @@ static parley_status await(pl_engine *engine, pl_request *request, uint64_t *byt
 }
 
 /* Drops complete zero-copy sends in order, up to the first incomplete one. The mutex is held. */
-static bool all_sent(cluster *this, void *context, int *code) {
+static bool all_sent(cluster *self, void *context, int *code) {
     (void)context;
-    while (this->unsent) {
-        piece *first = this->unsent;
+    while (self->unsent) {
+        piece *first = self->unsent;
         int done = 0;
-        *code = this->mpi->test(&first->request, &done, NULL);
+        *code = self->mpi->test(&first->request, &done, NULL);
         if (*code != 0 || !done)
             return *code != 0;
-        this->unsent = first->next;
-        first->next = this->spare;
-        this->spare = first;
+        self->unsent = first->next;
+        first->next = self->spare;
+        self->spare = first;
     }
-    this->last_unsent = &this->unsent;
+    self->last_unsent = &self->unsent;
     return true;
 }
 
 static parley_status wait_sent(pl_engine *engine, parley_error *error) {
-    cluster *this = (cluster *)engine;
-    return this->unsent ? wait_until(this, (wish){all_sent, NULL, this->unsent->to, false}, error) : PARLEY_OK;
+    cluster *self = (cluster *)engine;
+    return self->unsent ? wait_until(self, (wish){all_sent, NULL, self->unsent->to, false}, error) : PARLEY_OK;
 }
 
-static bool barrier_passed(cluster *this, void *context, int *code) {
+static bool barrier_passed(cluster *self, void *context, int *code) {
     (void)context, (void)code;
-    return pl_shared_all_arrived(this->base.shared);
+    return pl_shared_all_arrived(self->base.shared);
 }
 
 static parley_status barrier(pl_engine *engine, parley_error *error) {
-    cluster *this = (cluster *)engine;
-    parley_status status = goes_on(this, error);
+    cluster *self = (cluster *)engine;
+    parley_status status = goes_on(self, error);
     if (status != PARLEY_OK)
         return status;
     pl_shared_arrive(engine->shared);
@@ -347,12 +347,12 @@ static parley_status barrier(pl_engine *engine, parley_error *error) {
     for (unsigned i = 0, yields = 0; i < SPINS && yields < most; i++) {
         if (pl_shared_all_arrived(engine->shared))
             return PARLEY_OK;
-        if (!this->own_cores && (!engine->pinned || pl_shared_core_wanted(engine->shared))) {
+        if (!self->own_cores && (!engine->pinned || pl_shared_core_wanted(engine->shared))) {
             sched_yield();
             yields++;
         }
     }
-    return wait_until(this, (wish){barrier_passed, NULL, engine->rank, true}, error);
+    return wait_until(self, (wish){barrier_passed, NULL, engine->rank, true}, error);
 }
 
 /* A rank is a process, so its clock is that of the process. */
@@ -370,43 +370,43 @@ static void free_pieces(piece *first) {
 
 /* MPI cannot cancel a send. But it is no longer called, and the data are freed with the process. */
 static void cancel_sent(pl_engine *engine) {
-    cluster *this = (cluster *)engine;
-    free_pieces(this->unsent);
-    this->unsent = NULL;
-    this->last_unsent = &this->unsent;
+    cluster *self = (cluster *)engine;
+    free_pieces(self->unsent);
+    self->unsent = NULL;
+    self->last_unsent = &self->unsent;
 }
 
 static void fail(pl_engine *engine, parley_error *error) {
-    cluster *this = (cluster *)engine;
-    if (!this->watch)
+    cluster *self = (cluster *)engine;
+    if (!self->watch)
         return;
-    pl_watch_fail(this->watch, error);
-    pl_watch_failed(this->watch, error);
-    engine->speaker = pl_watch_speaker(this->watch);
+    pl_watch_fail(self->watch, error);
+    pl_watch_failed(self->watch, error);
+    engine->speaker = pl_watch_speaker(self->watch);
 }
 
-static void release(cluster *this) {
-    pl_watch_close(this->watch);
-    pl_pool_close(this->base.pool);
-    free_pieces(this->unsent);
-    free_pieces(this->spare);
-    pl_span_free(&this->base.room);
-    pl_free(this->base.host);
-    pl_shared_close(this->base.shared);
-    pthread_mutex_destroy(&this->mutex);
-    pl_free(this);
+static void release(cluster *self) {
+    pl_watch_close(self->watch);
+    pl_pool_close(self->base.pool);
+    free_pieces(self->unsent);
+    free_pieces(self->spare);
+    pl_span_free(&self->base.room);
+    pl_free(self->base.host);
+    pl_shared_close(self->base.shared);
+    pthread_mutex_destroy(&self->mutex);
+    pl_free(self);
 }
 
 static void close_engine(pl_engine *engine) {
-    cluster *this = (cluster *)engine;
+    cluster *self = (cluster *)engine;
     parley_error ignored;
     if (pl_barrier(engine, &ignored) != PARLEY_OK || /* no rank leaves while others still wait */
-        flush(this, &ignored) != PARLEY_OK) {
-        this->mpi->abandon();
-        if (this->watch)
-            pl_watch_part(this->watch);
+        flush(self, &ignored) != PARLEY_OK) {
+        self->mpi->abandon();
+        if (self->watch)
+            pl_watch_part(self->watch);
     }
-    release(this);
+    release(self);
 }
 
 static const pl_mpi *load(const char *folder, const char *below, const char *name, char why[MOST_PATH]) {
@@ -454,8 +454,8 @@ static parley_status find_module(const char *name, const pl_mpi **out, parley_er
 }
 
 /* MPI tells all ranks but the first where the watch is. */
-static parley_status open_watch(cluster *this, parley_error *error) {
-    pl_engine *engine = &this->base;
+static parley_status open_watch(cluster *self, parley_error *error) {
+    pl_engine *engine = &self->base;
     char address[PL_WATCH_ADDRESS] = "";
     parley_status status = PARLEY_OK;
     if (engine->ranks == 1) {
@@ -469,23 +469,23 @@ static parley_status open_watch(cluster *this, parley_error *error) {
         if (status != PARLEY_OK)
             return status;
         pl_launched_joined();
-        return pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error);
+        return pl_watch_join(&self->watch, engine->rank, engine->ranks, engine->deadline, address, error);
     }
-    status = pl_watch_listen(&this->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
+    status = pl_watch_listen(&self->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
                              address, error);
     for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
         status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
     if (status == PARLEY_OK)
-        status = flush(this, error);
+        status = flush(self, error);
     if (status == PARLEY_OK)
-        status = pl_watch_gather(this->watch, error);
+        status = pl_watch_gather(self->watch, error);
     pl_launched_joined();
     return status;
 }
 
 /* Finds the ranks that share a machine, its cores and memory. */
-static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
-    pl_engine *engine = &this->base;
+static parley_status find_neighbours(cluster *self, const parley_settings *settings, parley_error *error) {
+    pl_engine *engine = &self->base;
     pl_neighbourhood around;
     parley_status status = pl_find_neighbours(engine, &around, error);
     if (status == PARLEY_OK)
@@ -494,7 +494,7 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
         return status;
     engine->pinned = around.core && pl_pool_keep_to(engine->pool, around.core - 1) ? around.core : 0;
     engine->threads = pl_pool_threads(engine->pool);
-    this->own_cores = !engine->pinned && pl_launched_here() * engine->threads <= engine->cores;
+    self->own_cores = !engine->pinned && pl_launched_here() * engine->threads <= engine->cores;
     return engine->ranks > 1 && around.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
                ? pl_shared_open(engine, error)
                : PARLEY_OK;
@@ -503,35 +503,35 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
 /* `out` is NULL if the ranks have not found each other; after that, the engine tells other ranks of a failure. */
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const char *module = pl_launched_module();
-    cluster *this;
+    cluster *self;
     *out = NULL;
     if (!module)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--engine mpi: this process was not started by MPI; use mpiexec -n 4 parley ..., or parley "
                        "launch -n 4 -- ...");
-    parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "an engine", error);
     if (status != PARLEY_OK)
         return status;
-    this->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
-    this->last_unsent = &this->unsent;
-    pthread_mutex_init(&this->mutex, NULL);
-    status = find_module(module, &this->mpi, error);
+    self->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
+    self->last_unsent = &self->unsent;
+    pthread_mutex_init(&self->mutex, NULL);
+    status = find_module(module, &self->mpi, error);
     if (status == PARLEY_OK) {
-        int code = this->mpi->begin(&this->base.rank, &this->base.ranks);
+        int code = self->mpi->begin(&self->base.rank, &self->base.ranks);
         if (code != 0)
-            status = fail_mpi(this, code, "begin", error);
+            status = fail_mpi(self, code, "begin", error);
     }
-    if (status == PARLEY_OK && pl_launched_ranks() > 1 && this->base.ranks != (unsigned)pl_launched_ranks())
+    if (status == PARLEY_OK && pl_launched_ranks() > 1 && self->base.ranks != (unsigned)pl_launched_ranks())
         status = pl_fail(error, PARLEY_BROKEN, "%s found %u of %d ranks: this process could not reach its launcher",
-                         this->mpi->library, this->base.ranks, pl_launched_ranks());
+                         self->mpi->library, self->base.ranks, pl_launched_ranks());
     if (status == PARLEY_OK)
-        status = open_watch(this, error);
+        status = open_watch(self, error);
     if (status != PARLEY_OK) {
-        release(this);
+        release(self);
         return status;
     }
-    *out = &this->base;
-    return find_neighbours(this, settings, error);
+    *out = &self->base;
+    return find_neighbours(self, settings, error);
 }
 
 static parley_status launch(const parley_settings *settings, const pl_job *job, parley_error *error) {

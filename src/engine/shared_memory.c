@@ -259,16 +259,16 @@ typedef struct reduction {
 
 static reduction begin_reduction(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                  uint64_t width, const uint64_t *bounds) {
-    reduction this = {.engine = engine, .nodes = nodes};
+    reduction self = {.engine = engine, .nodes = nodes};
     unsigned most = 1, all = pl_workers_or_ranks(engine, workers), hosts = pl_hosts_of(engine, workers);
     for (unsigned r = 0; r < engine->ranks; r++) {
-        this.sources[r] = pl_source_of(all, r, pl_host_begin(all, hosts, r), pl_host_begin(all, hosts, r + 1));
-        most = this.sources[r].nodes > most ? this.sources[r].nodes : most;
+        self.sources[r] = pl_source_of(all, r, pl_host_begin(all, hosts, r), pl_host_begin(all, hosts, r + 1));
+        most = self.sources[r].nodes > most ? self.sources[r].nodes : most;
     }
-    this.places = cut_buffers((uint64_t)most * engine->ranks);
+    self.places = cut_buffers((uint64_t)most * engine->ranks);
     for (unsigned r = 0; r < engine->ranks; r++)
-        this.cursors[r] = (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(this.places)};
-    return this;
+        self.cursors[r] = (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(self.places)};
+    return self;
 }
 
 static uint64_t offset_of(const pl_shared *shared, const void *memory) {
@@ -276,14 +276,14 @@ static uint64_t offset_of(const pl_shared *shared, const void *memory) {
 }
 
 /* Publishes the locations of the nodes, if all of them are in the arena. */
-static void publish_nodes(const reduction *this, buffer *buffer) {
-    const pl_shared *shared = this->engine->shared;
+static void publish_nodes(const reduction *self, buffer *buffer) {
+    const pl_shared *shared = self->engine->shared;
     buffer->in_arena = 1;
-    for (unsigned n = 0; n < this->sources[shared->rank].nodes; n++) {
-        const pl_addend *node = &this->nodes[n];
+    for (unsigned n = 0; n < self->sources[shared->rank].nodes; n++) {
+        const pl_addend *node = &self->nodes[n];
         buffer->in_arena = buffer->in_arena &&
-                           pl_shared_contains(this->engine, node->values ? node->values : node->value) &&
-                           (node->values || pl_shared_contains(this->engine, node->index));
+                           pl_shared_contains(self->engine, node->values ? node->values : node->value) &&
+                           (node->values || pl_shared_contains(self->engine, node->index));
         buffer->node[n] = (node_place){offset_of(shared, node->values), offset_of(shared, node->index),
                                        offset_of(shared, node->value), node->count, node->share};
     }
@@ -297,69 +297,69 @@ static pl_addend addend_at(const pl_shared *shared, const node_place *where) {
     return (pl_addend){.index = index, .value = values, .count = where->count, .share = where->share};
 }
 
-static bool all_in_arenas(const reduction *this) {
-    for (unsigned r = 0; r < this->engine->ranks; r++)
-        if (!buffer_of(this->engine->shared, r, true)->in_arena)
+static bool all_in_arenas(const reduction *self) {
+    for (unsigned r = 0; r < self->engine->ranks; r++)
+        if (!buffer_of(self->engine->shared, r, true)->in_arena)
             return false;
     return true;
 }
 
 static parley_status find_packet(void *context, unsigned rank, unsigned node, uint64_t entries, pl_packet *packet,
                                  parley_error *error) {
-    const reduction *this = context;
-    pl_engine *engine = this->engine;
+    const reduction *self = context;
+    pl_engine *engine = self->engine;
     buffer *buffer = buffer_of(engine->shared, rank, true);
     unsigned number = node * engine->ranks + engine->rank;
     if (buffer->in_arena) {
         pl_addend addend = addend_at(engine->shared, &buffer->node[node]);
-        *packet = pl_packet_of(&addend, this->begin, entries);
+        *packet = pl_packet_of(&addend, self->begin, entries);
         engine->bytes_received += pl_packet_bytes(entries, packet->filled);
         return PARLEY_OK;
     }
     uint64_t bytes = lengths_of(buffer)[number];
     engine->bytes_received += bytes;
-    if (pl_packet_read(place_of(buffer, this->places, number), bytes, entries, packet))
+    if (pl_packet_read(place_of(buffer, self->places, number), bytes, entries, packet))
         return PARLEY_OK;
     return pl_fail_length(rank, bytes, entries * sizeof(double), error);
 }
 
 /* Writes a chunk of this rank's nodes for their owner, unless it is in the arena. */
-static void write_chunks(const reduction *this, buffer *buffer, unsigned owner, uint64_t begin, uint64_t count) {
-    pl_engine *engine = this->engine;
-    for (unsigned n = 0; n < this->sources[engine->rank].nodes; n++)
+static void write_chunks(const reduction *self, buffer *buffer, unsigned owner, uint64_t begin, uint64_t count) {
+    pl_engine *engine = self->engine;
+    for (unsigned n = 0; n < self->sources[engine->rank].nodes; n++)
         engine->bytes_sent +=
             buffer->in_arena
-                ? pl_packet_bytes(count, pl_packet_of(&this->nodes[n], begin, count).filled)
-                : write_chunk(buffer, this->places, n * engine->ranks + owner, &this->nodes[n], begin, count);
+                ? pl_packet_bytes(count, pl_packet_of(&self->nodes[n], begin, count).filled)
+                : write_chunk(buffer, self->places, n * engine->ranks + owner, &self->nodes[n], begin, count);
 }
 
 /* Moves to the next chunk of each owner's slice, and writes it to the send buffer. Returns false if none was left. */
-static bool next_chunks(reduction *this, bool writes) {
-    pl_engine *engine = this->engine;
+static bool next_chunks(reduction *self, bool writes) {
+    pl_engine *engine = self->engine;
     buffer *buffer = buffer_of(engine->shared, engine->rank, false);
     bool more = false;
-    this->entries = 0;
+    self->entries = 0;
     if (writes)
-        publish_nodes(this, buffer);
+        publish_nodes(self, buffer);
     for (unsigned i = 0; i < engine->ranks; i++) {
         unsigned owner = (engine->rank + i) % engine->ranks;
         uint64_t begin, count;
-        if (!pl_cursor_next(&this->cursors[owner], &begin, &count))
+        if (!pl_cursor_next(&self->cursors[owner], &begin, &count))
             continue;
         more = true;
         if (owner == engine->rank) {
-            this->begin = begin;
-            this->entries = count;
+            self->begin = begin;
+            self->entries = count;
         } else if (writes)
-            write_chunks(this, buffer, owner, begin, count);
+            write_chunks(self, buffer, owner, begin, count);
     }
     return more;
 }
 
 void pl_shared_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
                             const uint64_t *bounds) {
-    reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
-    next_chunks(&this, true);
+    reduction self = begin_reduction(engine, workers, nodes, size, width, bounds);
+    next_chunks(&self, true);
     engine->shared->offer = nodes;
     engine->shared->offered = engine->shared->barriers;
 }
@@ -368,9 +368,9 @@ parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_add
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
     unsigned all = pl_workers_or_ranks(engine, workers);
     pl_node whole = {0, all};
-    reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
+    reduction self = begin_reduction(engine, workers, nodes, size, width, bounds);
     pl_addition addition = {.workers = all,
-                            .sources = this.sources,
+                            .sources = self.sources,
                             .count = engine->ranks,
                             .roots = &whole,
                             .number = 1,
@@ -379,17 +379,17 @@ parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_add
                             .distance = size * width,
                             .forward = PL_NOBODY,
                             .find = find_packet,
-                            .context = &this};
+                            .context = &self};
     pl_shared *shared = engine->shared;
     bool offered = shared->offer == nodes && shared->offered + 1 == shared->barriers, in_arenas = false;
     pl_scratch scratch;
     parley_status status = pl_scratch_open(&scratch, engine, 0, error);
-    for (; status == PARLEY_OK && next_chunks(&this, !offered); offered = false) {
+    for (; status == PARLEY_OK && next_chunks(&self, !offered); offered = false) {
         if (!offered && !in_arenas)
             status = engine->type->barrier(engine, error);
-        in_arenas = in_arenas || (status == PARLEY_OK && all_in_arenas(&this)); /* then one barrier is enough */
-        if (status == PARLEY_OK && this.entries > 0)
-            status = pl_add_chunk(&scratch, &addition, this.begin, this.entries, error);
+        in_arenas = in_arenas || (status == PARLEY_OK && all_in_arenas(&self)); /* then one barrier is enough */
+        if (status == PARLEY_OK && self.entries > 0)
+            status = pl_add_chunk(&scratch, &addition, self.begin, self.entries, error);
     }
     shared->offer = NULL;
     shared->reduced = shared->barriers;

@@ -125,8 +125,8 @@ typedef struct simulation {
 } simulation;
 
 static void drive(void *context, unsigned rank) {
-    simulation *this = context;
-    this->status[rank] = pl_job_run(&this->engines[rank].base, PARLEY_OK, this->job, &this->error[rank]);
+    simulation *self = context;
+    self->status[rank] = pl_job_run(&self->engines[rank].base, PARLEY_OK, self->job, &self->error[rank]);
 }
 
 static unsigned host_of(void *context, unsigned rank) {
@@ -177,16 +177,16 @@ static parley_status parse_change(const char *words, pl_world *world, parley_err
     return PARLEY_OK;
 }
 
-static parley_status open_engines(simulation *this, const parley_settings *settings, unsigned hosts, unsigned threads,
+static parley_status open_engines(simulation *self, const parley_settings *settings, unsigned hosts, unsigned threads,
                                   parley_error *error) {
-    parley_status status = pl_take(&this->engines, hosts, sizeof *this->engines, "hosts", error);
+    parley_status status = pl_take(&self->engines, hosts, sizeof *self->engines, "hosts", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->status, hosts, sizeof *this->status, "hosts", error);
+        status = pl_take(&self->status, hosts, sizeof *self->status, "hosts", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->error, hosts, sizeof *this->error, "hosts", error);
+        status = pl_take(&self->error, hosts, sizeof *self->error, "hosts", error);
     for (unsigned r = 0; r < hosts && status == PARLEY_OK; r++) {
-        pl_engine *engine = &this->engines[r].base;
-        this->engines[r].world = &this->world;
+        pl_engine *engine = &self->engines[r].base;
+        self->engines[r].world = &self->world;
         *engine = (pl_engine){.type = &pl_engine_sim,
                               .rank = r,
                               .here = r,
@@ -196,25 +196,25 @@ static parley_status open_engines(simulation *this, const parley_settings *setti
                               .scattered = hosts > 1,
                               .is_virtual = true,
                               .deadline = settings->deadline};
-        if (!this->world.measured) {
-            engine->nonzero_seconds = this->world.network.nonzero;
-            engine->entry_seconds = this->world.network.entry;
+        if (!self->world.measured) {
+            engine->nonzero_seconds = self->world.network.nonzero;
+            engine->entry_seconds = self->world.network.entry;
         }
         status = pl_pool_open(&engine->pool, 1, error);
     }
     return status;
 }
 
-static void close_simulation(simulation *this, unsigned hosts) {
-    for (unsigned r = 0; this->engines && r < hosts; r++) {
-        if (this->engines[r].base.pool)
-            pl_pool_close(this->engines[r].base.pool);
-        pl_span_free(&this->engines[r].base.room);
+static void close_simulation(simulation *self, unsigned hosts) {
+    for (unsigned r = 0; self->engines && r < hosts; r++) {
+        if (self->engines[r].base.pool)
+            pl_pool_close(self->engines[r].base.pool);
+        pl_span_free(&self->engines[r].base.room);
     }
-    pl_free(this->engines);
-    pl_free(this->status);
-    pl_free(this->error);
-    pl_world_close(&this->world);
+    pl_free(self->engines);
+    pl_free(self->status);
+    pl_free(self->error);
+    pl_world_close(&self->world);
 }
 
 /* Threads of a host: as many as it has workers, so that none waits for a core, unless they are given. */
@@ -225,9 +225,9 @@ static unsigned threads_of(const parley_settings *settings, unsigned hosts) {
 
 /* Cores that all hosts share, as given or as measured on the same number of hosts: work took `together` times as long
  * when all worked, so that they had hosts / together cores, less what cores lose to each other. */
-static parley_status share_cores(simulation *this, const parley_settings *settings, const pl_network *network,
+static parley_status share_cores(simulation *self, const parley_settings *settings, const pl_network *network,
                                  parley_error *error) {
-    unsigned hosts = this->world.hosts, cores = (unsigned)settings->shared_cores;
+    unsigned hosts = self->world.hosts, cores = (unsigned)settings->shared_cores;
     double found = hosts / network->together, crowded = 1.0;
     if (network->ranks == hosts && (!cores || cores > found)) {
         unsigned rounded = (unsigned)ceil(found - ROUND_CORES);
@@ -235,12 +235,12 @@ static parley_status share_cores(simulation *this, const parley_settings *settin
         crowded = fmax(1.0, (cores < hosts ? cores : hosts) / found);
     }
     return cores && (settings->shared_cores || cores < hosts || crowded > 1.0)
-               ? pl_world_share_cores(&this->world, cores, crowded, error)
+               ? pl_world_share_cores(&self->world, cores, crowded, error)
                : PARLEY_OK;
 }
 
 static parley_status launch(const parley_settings *settings, const pl_job *job, parley_error *error) {
-    simulation this = {.job = job};
+    simulation self = {.job = job};
     pl_network network;
     unsigned hosts = 0;
     parley_status status = parse_hosts(settings, &hosts, error);
@@ -250,23 +250,23 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
         return status;
     unsigned threads = threads_of(settings, hosts);
     pl_memory_for_many(hosts > FEW_HOSTS);
-    status = pl_world_open(&this.world, hosts, threads, &network, settings->compute == PL_MEASURED, error);
+    status = pl_world_open(&self.world, hosts, threads, &network, settings->compute == PL_MEASURED, error);
     if (status == PARLEY_OK)
-        status = share_cores(&this, settings, &network, error);
+        status = share_cores(&self, settings, &network, error);
     if (status == PARLEY_OK)
-        status = parse_speeds(settings->host_speed, &this.world, error);
+        status = parse_speeds(settings->host_speed, &self.world, error);
     if (status == PARLEY_OK)
-        status = parse_change(settings->network_change, &this.world, error);
+        status = parse_change(settings->network_change, &self.world, error);
     if (status == PARLEY_OK)
-        status = open_engines(&this, settings, hosts, threads, error);
+        status = open_engines(&self, settings, hosts, threads, error);
     if (status == PARLEY_OK)
-        status = pl_world_run(&this.world, drive, &this, hosts, host_of, error);
+        status = pl_world_run(&self.world, drive, &self, hosts, host_of, error);
     for (unsigned r = 0; r < hosts && status == PARLEY_OK; r++)
-        if (this.status[r] != PARLEY_OK) {
-            status = this.status[r];
-            *error = this.error[r];
+        if (self.status[r] != PARLEY_OK) {
+            status = self.status[r];
+            *error = self.error[r];
         }
-    close_simulation(&this, hosts);
+    close_simulation(&self, hosts);
     pl_memory_for_many(false);
     return status;
 }

@@ -284,18 +284,18 @@ static void free_hub(hub *hub) {
 }
 
 void pl_engine_close(pl_engine *engine) {
-    threads_engine *this = (threads_engine *)engine;
+    threads_engine *self = (threads_engine *)engine;
     if (!engine)
         return;
-    pthread_mutex_lock(&this->hub->mutex);
-    bool last = --this->hub->open == 0;
-    pthread_mutex_unlock(&this->hub->mutex);
+    pthread_mutex_lock(&self->hub->mutex);
+    bool last = --self->hub->open == 0;
+    pthread_mutex_unlock(&self->hub->mutex);
     if (last)
-        free_hub(this->hub);
+        free_hub(self->hub);
     pl_pool_close(engine->pool);
     pl_span_free(&engine->room);
     pl_free(engine->shared);
-    pl_free(this);
+    pl_free(self);
 }
 
 static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
@@ -319,14 +319,14 @@ static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
 
 static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, unsigned threads, double deadline,
                                parley_error *error) {
-    threads_engine *this;
+    threads_engine *self;
     pl_pool *pool;
-    parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "an engine", error);
     if (status == PARLEY_OK && (status = pl_pool_open(&pool, threads, error)) != PARLEY_OK)
-        pl_free(this);
+        pl_free(self);
     if (status != PARLEY_OK)
         return status;
-    this->base = (pl_engine){.type = &pl_engine_threads,
+    self->base = (pl_engine){.type = &pl_engine_threads,
                              .rank = rank,
                              .here = rank,
                              .ranks = hub->ranks,
@@ -334,9 +334,9 @@ static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, un
                              .pool = pool,
                              .cores = pl_pool_cores(pool),
                              .deadline = deadline};
-    this->hub = hub;
+    self->hub = hub;
     hub->open++;
-    *out = this;
+    *out = self;
     return PARLEY_OK;
 }
 
@@ -384,8 +384,8 @@ typedef struct driver {
 } driver;
 
 static void *drive(void *argument) {
-    driver *this = argument;
-    this->status = pl_job_run(this->engine, PARLEY_OK, this->job, &this->error);
+    driver *self = argument;
+    self->status = pl_job_run(self->engine, PARLEY_OK, self->job, &self->error);
     return NULL;
 }
 

@@ -5,8 +5,8 @@
 
 #include "engine/collective.h"
 #include "linear/rows/classes.h"
-#include "math/full_block.h"
-#include "math/full_table.h"
+#include "math/dense_block.h"
+#include "math/dense_table.h"
 
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* measured: 1 triples the rounds on text, 100 doubles them on a9a */
@@ -154,9 +154,9 @@ void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
     const pl_matrix *x = &glm->data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
-        pl_full_block_dot(x->value + x->start[begin], end - begin, x->columns, w, z);
-    else if (full && pl_full_table_pays(glm->classes))
-        pl_full_table_dot(x->value + x->start[begin], end - begin, x->columns, w, glm->classes, z);
+        pl_dense_block_dot(x->value + x->start[begin], end - begin, x->columns, w, z);
+    else if (full && pl_dense_table_pays(glm->classes))
+        pl_dense_table_dot(x->value + x->start[begin], end - begin, x->columns, w, glm->classes, z);
     else if (glm->classes == 1)
         for (uint64_t i = begin; i < end; i++)
             z[i - begin] = pl_plain_dot(glm, i, w);
@@ -169,9 +169,9 @@ void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
     const pl_matrix *x = &glm->data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
-        pl_full_block_add(x->value + x->start[begin], end - begin, x->columns, a, w);
-    else if (full && pl_full_table_pays(glm->classes))
-        pl_full_table_add(x->value + x->start[begin], end - begin, x->columns, a, glm->classes, w);
+        pl_dense_block_add(x->value + x->start[begin], end - begin, x->columns, a, w);
+    else if (full && pl_dense_table_pays(glm->classes))
+        pl_dense_table_add(x->value + x->start[begin], end - begin, x->columns, a, glm->classes, w);
     else if (glm->classes == 1) {
         for (uint64_t i = begin; i < end; i++)
             if (a[i - begin] != 0)
@@ -209,17 +209,17 @@ typedef struct rows {
 
 void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
                const double *y, double *slope, double *curvature) {
-    double shifted[PL_STRETCH];
+    double shifted[PL_ROW_CHUNK];
     for (uint64_t k = 0; k < count && how->centre; k++)
         shifted[k] = z[k] - how->mu * how->centre[begin + k];
     loss->soften(loss, how->mu, how->centre ? shifted : z, y, count, slope, curvature);
 }
 
 /* Adds slope, curvature and absolute slope of sum q loss(z + b) by b. */
-static void centre_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
+static void centre_chunk(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
-    double z[PL_STRETCH], y[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
+    double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], slope[PL_ROW_CHUNK], curvature[PL_ROW_CHUNK];
     double first = 0, second = 0, absolute = 0;
     for (uint64_t i = begin; i < end; i++) {
         z[i - begin] = (rows->z ? rows->z[i] : 0.0) + rows->b;
@@ -250,7 +250,7 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
     double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
     rows rows = {.glm = glm, .z = z, .b = *b, .soft = *how};
     for (int i = 0; i < CENTRE_STEPS; i++) {
-        pl_sum_stretches(team, centre_stretch, &rows, 3, team->worker_sums);
+        pl_sum_chunks(team, centre_chunk, &rows, 3, team->worker_sums);
         parley_status status = pl_team_sum(team, team->worker_sums, 3, sums, error);
         if (status != PARLEY_OK)
             return status;
@@ -285,11 +285,11 @@ static void side_row(const void *context, uint64_t i, double *sums) {
 }
 
 /* Adds q loss*(-t), where t is given, or minus the slope, and scaled. */
-static void conjugate_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
+static void conjugate_chunk(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
     uint64_t count = end - begin;
-    double z[PL_STRETCH], y[PL_STRETCH], t[PL_STRETCH], value[PL_STRETCH], curvature[PL_STRETCH];
+    double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], t[PL_ROW_CHUNK], value[PL_ROW_CHUNK], curvature[PL_ROW_CHUNK];
     for (uint64_t k = 0; k < count; k++) {
         y[k] = pl_target(rows->glm, begin + k);
         z[k] = rows->z[begin + k] + rows->b;
@@ -323,7 +323,7 @@ parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const do
                                 const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
     rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
-    pl_sum_stretches(team, conjugate_stretch, &rows, 1, team->worker_sums);
+    pl_sum_chunks(team, conjugate_chunk, &rows, 1, team->worker_sums);
     return pl_team_sum(team, team->worker_sums, 1, &at->conjugate, error);
 }
 

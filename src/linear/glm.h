@@ -15,9 +15,9 @@
 
 #include "data/data.h"
 #include "linear/loss/loss.h"
-#include "linear/rows/apart.h"
 #include "linear/rows/centred.h"
-#include "math/arrow.h"
+#include "linear/rows/exclusive_columns.h"
+#include "math/arrow_matrix.h"
 #include "math/sparse.h"
 #include "math/table.h"
 #include "method/problem.h"
@@ -57,7 +57,7 @@ typedef struct pl_glm {
     parley_data own;          /* the data, if they have class weights or centred columns */
     double *class_weight;     /* the weights of its rows */
     pl_centred centred;
-    pl_apart apart; /* columns that no row has two of */
+    pl_exclusive apart; /* columns that no row has two of */
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
@@ -114,7 +114,8 @@ static inline double pl_label_spread(const pl_glm *glm) {
  * is in block j mod blocks. */
 static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss->together ? 1 : glm->classes; }
 
-/* The shape of a block of the curvature. Its groups are the rows of the model's table at their places (apart.h). */
+/* The shape of a block of the curvature. Its groups are the rows of the model's table at their places
+ * (exclusive_columns.h). */
 static inline pl_arrow pl_curvature_shape(const pl_glm *glm) {
     uint64_t rows = glm->size / glm->classes, group = glm->loss->together ? glm->classes : 1;
     return (pl_arrow){(rows - glm->apart.count) * group, glm->apart.count, group};
@@ -130,7 +131,7 @@ static inline uint64_t pl_curvature_width(const pl_glm *glm) {
 /* The entry of the model's table that is at a place of a block. */
 static inline uint64_t pl_curvature_entry(const pl_glm *glm, uint64_t block, uint64_t place) {
     uint64_t group = glm->loss->together ? glm->classes : 1, blocks = pl_curvature_blocks(glm);
-    return (pl_apart_column(&glm->apart, place / group) * group + place % group) * blocks + block;
+    return (pl_exclusive_column(&glm->apart, place / group) * group + place % group) * blocks + block;
 }
 
 /* Whether entry j is penalised. Only free intercepts are not. */
@@ -305,7 +306,7 @@ typedef struct pl_softening {
     const double *centre; /* by row; NULL: 0 */
 } pl_softening;
 
-/* Slopes and curvatures of the smoothed loss of rows from `begin` on, at most PL_STRETCH. */
+/* Slopes and curvatures of the smoothed loss of rows from `begin` on, at most PL_ROW_CHUNK. */
 void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
                const double *y, double *slope, double *curvature);
 
@@ -320,9 +321,9 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 /* Evaluates the dual point t at margins z + b. */
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
                                pl_evaluation *out, parley_error *error);
-/* multiple.c: moves w, whose margins z were evaluated in `out`, to a better multiple of it, for losses of two labels
- * that have a kink. The dual point stays. */
-parley_status pl_best_multiple(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
+/* rescale_hinge.c: moves w, whose margins z were evaluated in `out`, to a better multiple of it, for losses of two
+ * labels that have a kink. The dual point stays. */
+parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
                                parley_error *error);
 /* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
  * at->b, of the smoothed loss. */

@@ -8,7 +8,7 @@
 #include "linear/rows/classes.h"
 #include "shard/columns.h"
 
-#define MOST_APART 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
+#define MOST_EXCLUSIVE 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
 #define MOST_LOOKED_AT (1 << 24)
 #define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
@@ -63,13 +63,14 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
 }
 
 /* Finds columns that are apart where Newton's method may be chosen and has many columns. */
-static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *error) {
+static parley_status find_exclusive(pl_glm *glm, pl_engine *engine, parley_error *error) {
     uint64_t columns = glm->data->x.columns;
     bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
-    bool small = columns <= MOST_APART && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
+    bool small = columns <= MOST_EXCLUSIVE && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
     if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
         return PARLEY_OK;
-    parley_status status = pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    parley_status status =
+        pl_exclusive_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
     pl_data_release(glm->data, 0, glm->data->x.rows);
     return status;
 }
@@ -79,7 +80,7 @@ static void close_linear(pl_problem *problem) {
     pl_glm_close(glm);
     pl_free(glm->class_weight);
     pl_centred_close(&glm->centred);
-    pl_apart_close(&glm->apart);
+    pl_exclusive_close(&glm->apart);
     pl_free(glm);
 }
 
@@ -96,7 +97,7 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
-        status = find_apart(glm, engine, error);
+        status = find_exclusive(glm, engine, error);
     if (status == PARLEY_OK)
         pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)

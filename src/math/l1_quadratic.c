@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "math/arrow.h"
+#include "math/arrow_matrix.h"
 #include "math/softmax_kernel.h"
 #include "math/wide.h"
 
@@ -254,8 +254,8 @@ static void fill_core(const pl_l1_quadratic *problem, const uint32_t *support, c
 }
 
 /* Fills in variable j, which is apart. */
-static void fill_apart(const pl_l1_quadratic *problem, const uint32_t *support, const newton_system *system, uint64_t j,
-                       double ridge, double *entry) {
+static void fill_exclusive(const pl_l1_quadratic *problem, const uint32_t *support, const newton_system *system,
+                           uint64_t j, double ridge, double *entry) {
     const pl_l1_shape *shape = &problem->shape;
     double *cross = entry + shape->group;
     const double *own = own_square(problem, j);
@@ -286,8 +286,8 @@ static bool factor(const pl_l1_quadratic *problem, const uint32_t *support, cons
         groups++;
         do {
             there[support[k] % group] = true;
-            fill_apart(problem, support, system, support[k], ridge,
-                       matrix + pl_arrow_begin(&system->shape, place(system, support[k], groups)));
+            fill_exclusive(problem, support, system, support[k], ridge,
+                           matrix + pl_arrow_begin(&system->shape, place(system, support[k], groups)));
             k++;
         } while (k < system->count && !begins(problem, support, system, k));
         clear_absent(system, there, matrix + pl_arrow_begin(&system->shape, place(system, 0, groups)));

@@ -2,8 +2,8 @@
  *
  *     g.(x - x0) + 1/2 (x - x0)' A (x - x0) + sum_j l1_j |x_j|          A = H - U'U
  *
- * where A is symmetric and positive semi-definite, and H has the shape of an arrow (arrow.h). U'U is what remains of
- * variables without a penalty that have been eliminated; with them it would be
+ * where A is symmetric and positive semi-definite, and H has the shape of an arrow (arrow_matrix.h). U'U is what
+ * remains of variables without a penalty that have been eliminated; with them it would be
  *
  *     H  U'
  *     U  I */

@@ -19,47 +19,47 @@ typedef struct normal {
     double norm;        /* of y */
 } normal;
 
-static bool open_normal(normal *this, const double *x, const double *y, const double *weight, unsigned rows,
+static bool open_normal(normal *self, const double *x, const double *y, const double *weight, unsigned rows,
                         unsigned columns) {
-    memset(this, 0, sizeof *this);
-    this->columns = columns;
+    memset(self, 0, sizeof *self);
+    self->columns = columns;
     for (unsigned i = 0; i < rows; i++) {
         double s = weight ? weight[i] : 1.0;
         const double *row = x + (size_t)i * columns;
         for (unsigned j = 0; j < columns; j++) {
-            this->b[j] += s * row[j] * y[i];
+            self->b[j] += s * row[j] * y[i];
             for (unsigned k = 0; k <= j; k++)
-                this->a[j][k] += s * row[j] * row[k];
+                self->a[j][k] += s * row[j] * row[k];
         }
-        this->norm += s * y[i] * y[i];
+        self->norm += s * y[i] * y[i];
     }
-    this->norm = sqrt(this->norm);
-    bool finite = isfinite(this->norm);
+    self->norm = sqrt(self->norm);
+    bool finite = isfinite(self->norm);
     for (unsigned j = 0; j < columns; j++) {
-        this->scale[j] = this->a[j][j] > 0 ? sqrt(this->a[j][j]) : 1.0;
-        finite = finite && isfinite(this->scale[j]);
+        self->scale[j] = self->a[j][j] > 0 ? sqrt(self->a[j][j]) : 1.0;
+        finite = finite && isfinite(self->scale[j]);
     }
     for (unsigned j = 0; j < columns; j++) {
-        this->b[j] /= this->scale[j];
+        self->b[j] /= self->scale[j];
         for (unsigned k = 0; k <= j; k++)
-            this->a[k][j] = this->a[j][k] /= this->scale[j] * this->scale[k];
+            self->a[k][j] = self->a[j][k] /= self->scale[j] * self->scale[k];
     }
     return finite;
 }
 
 /* The unconstrained solution on the columns of the set; 0 elsewhere. */
-static bool solve(const normal *this, const bool *in, double *out) {
+static bool solve(const normal *self, const bool *in, double *out) {
     double a[MOST * MOST], b[MOST];
     unsigned at[MOST], size = 0;
-    for (unsigned j = 0; j < this->columns; j++) {
+    for (unsigned j = 0; j < self->columns; j++) {
         out[j] = 0;
         if (in[j])
             at[size++] = j;
     }
     for (unsigned j = 0; j < size; j++) {
-        b[j] = this->b[at[j]];
+        b[j] = self->b[at[j]];
         for (unsigned k = 0; k < size; k++)
-            a[j * size + k] = this->a[at[k]][at[j]] + (j == k ? RIDGE : 0.0);
+            a[j * size + k] = self->a[at[k]][at[j]] + (j == k ? RIDGE : 0.0);
     }
     if (size && !pl_cholesky(a, size))
         return false;
@@ -71,14 +71,14 @@ static bool solve(const normal *this, const bool *in, double *out) {
 }
 
 /* The column outside of the set whose growth reduces the sum most, or `columns`. */
-static unsigned next_column(const normal *this, const bool *in, const double *theta) {
-    unsigned best = this->columns;
-    double most = ENOUGH * this->norm;
-    for (unsigned j = 0; j < this->columns; j++) {
-        double gradient = this->b[j];
-        for (unsigned k = 0; k < this->columns; k++)
-            gradient -= this->a[j][k] * theta[k];
-        if (!in[j] && this->a[j][j] > 0 && gradient > most) {
+static unsigned next_column(const normal *self, const bool *in, const double *theta) {
+    unsigned best = self->columns;
+    double most = ENOUGH * self->norm;
+    for (unsigned j = 0; j < self->columns; j++) {
+        double gradient = self->b[j];
+        for (unsigned k = 0; k < self->columns; k++)
+            gradient -= self->a[j][k] * theta[k];
+        if (!in[j] && self->a[j][j] > 0 && gradient > most) {
             most = gradient;
             best = j;
         }
@@ -87,18 +87,18 @@ static unsigned next_column(const normal *this, const bool *in, const double *th
 }
 
 /* Moves theta towards the solution on the set, and drops columns that reach 0, until the solution is positive. */
-static bool settle(const normal *this, bool *in, double *theta) {
+static bool settle(const normal *self, bool *in, double *theta) {
     double wanted[MOST];
-    for (unsigned turn = 0; turn <= this->columns; turn++) {
+    for (unsigned turn = 0; turn <= self->columns; turn++) {
         double step = 1.0;
-        if (!solve(this, in, wanted))
+        if (!solve(self, in, wanted))
             return false;
-        for (unsigned j = 0; j < this->columns; j++)
+        for (unsigned j = 0; j < self->columns; j++)
             if (in[j] && wanted[j] <= 0)
                 step = fmin(step, theta[j] / (theta[j] - wanted[j]));
-        for (unsigned j = 0; j < this->columns; j++) {
+        for (unsigned j = 0; j < self->columns; j++) {
             theta[j] += step * (wanted[j] - theta[j]);
-            if (in[j] && step < 1.0 && (theta[j] <= 1e-14 || wanted[j] <= 0) && theta[j] <= 1e-12 * this->norm) {
+            if (in[j] && step < 1.0 && (theta[j] <= 1e-14 || wanted[j] <= 0) && theta[j] <= 1e-12 * self->norm) {
                 in[j] = false;
                 theta[j] = 0;
             }

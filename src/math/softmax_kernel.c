@@ -80,40 +80,40 @@ PL_INLINE void gather(const pl_wide *from, uint64_t count, double *to) {
 }
 
 /* The starting point of Newton's method. */
-PL_INLINE void begin(step *this) {
-    double share = 1.0 / (1.0 + this->h);
-    for (uint64_t k = 0; k < this->wides; k++) {
-        this->a[k] = this->z[k];
-        this->p[k] = this->s[k];
-        if (this->h <= SMALL_H)
+PL_INLINE void begin(step *self) {
+    double share = 1.0 / (1.0 + self->h);
+    for (uint64_t k = 0; k < self->wides; k++) {
+        self->a[k] = self->z[k];
+        self->p[k] = self->s[k];
+        if (self->h <= SMALL_H)
             continue;
-        this->p[k] = this->p0[k] + (this->s[k] - this->p0[k]) * share;
+        self->p[k] = self->p0[k] + (self->s[k] - self->p0[k]) * share;
         for (unsigned l = 0; l < 4; l++)
-            this->a[k][l] = log(this->p[k][l] > 1e-300 ? this->p[k][l] : 1e-300);
+            self->a[k][l] = log(self->p[k][l] > 1e-300 ? self->p[k][l] : 1e-300);
     }
 }
 
-PL_INLINE void newton(step *this) {
+PL_INLINE void newton(step *self) {
     pl_wide top = PL_ALL(0.0), bottom = PL_ALL(0.0), r[PL_MOST_CLASSES / 4 + 1];
     double most;
-    for (uint64_t k = 0; k < this->wides; k++) {
-        pl_wide p = this->p[k], inverse = 1.0 / (1.0 + this->h * p);
-        r[k] = this->a[k] - this->z[k] + this->h * (p - this->p0[k]);
+    for (uint64_t k = 0; k < self->wides; k++) {
+        pl_wide p = self->p[k], inverse = 1.0 / (1.0 + self->h * p);
+        r[k] = self->a[k] - self->z[k] + self->h * (p - self->p0[k]);
         top += p * r[k] * inverse;
         bottom += p * inverse;
     }
     double nu = sum_of(&top) / sum_of(&bottom);
-    for (uint64_t k = 0; k < this->wides; k++)
-        this->a[k] += (nu - r[k]) / (1.0 + this->h * this->p[k]);
-    normalise(this->a, this->wides, this->p, &most);
+    for (uint64_t k = 0; k < self->wides; k++)
+        self->a[k] += (nu - r[k]) / (1.0 + self->h * self->p[k]);
+    normalise(self->a, self->wides, self->p, &most);
 }
 
 /* Returns the slope along d = p - p0, and stores |d|^2 in `square`. */
-PL_INLINE double slope(const step *this, double *square) {
+PL_INLINE double slope(const step *self, double *square) {
     pl_wide sum = PL_ALL(0.0), squares = PL_ALL(0.0);
-    for (uint64_t k = 0; k < this->wides; k++) {
-        pl_wide d = this->p[k] - this->p0[k];
-        sum += d * (this->a[k] - this->z[k] + this->h * d);
+    for (uint64_t k = 0; k < self->wides; k++) {
+        pl_wide d = self->p[k] - self->p0[k];
+        sum += d * (self->a[k] - self->z[k] + self->h * d);
         squares += d * d;
     }
     *square = sum_of(&squares);
@@ -121,11 +121,11 @@ PL_INLINE double slope(const step *this, double *square) {
 }
 
 /* sum p0 ln(p0 / s), to second order. */
-PL_INLINE double distance(const step *this) {
+PL_INLINE double distance(const step *self) {
     pl_wide sum = PL_ALL(0.0);
-    for (uint64_t k = 0; k < this->wides; k++) {
-        pl_wide d = this->p0[k] - this->s[k];
-        sum += d * d / (this->p0[k] + this->s[k] + 1e-300);
+    for (uint64_t k = 0; k < self->wides; k++) {
+        pl_wide d = self->p0[k] - self->s[k];
+        sum += d * d / (self->p0[k] + self->s[k] + 1e-300);
     }
     return sum_of(&sum);
 }
@@ -140,9 +140,9 @@ static double lambert(double l) {
     return y;
 }
 
-static void solve(step *this, uint64_t classes) {
-    double *z = (double *)this->z, *p0 = (double *)this->p0, *p = (double *)this->p, *a = (double *)this->a;
-    double h = this->h, log_h = log(h), most = z[0] + h * p0[0], excess = 0;
+static void solve(step *self, uint64_t classes) {
+    double *z = (double *)self->z, *p0 = (double *)self->p0, *p = (double *)self->p, *a = (double *)self->a;
+    double h = self->h, log_h = log(h), most = z[0] + h * p0[0], excess = 0;
     for (uint64_t c = 1; c < classes; c++)
         most = fmax(most, z[c] + h * p0[c]);
     double nu = h - most;
@@ -165,31 +165,31 @@ static void solve(step *this, uint64_t classes) {
 }
 
 PL_INLINE double move(const double *z, uint64_t classes, double h, double *p) {
-    step this;
+    step self;
     double most, square, left = INFINITY;
-    this.h = h;
-    this.wides = spread(z, classes, NOTHING, this.z);
-    spread(p, classes, 0.0, this.p0);
-    most = largest(this.z, this.wides);
-    for (uint64_t k = 0; k < this.wides; k++)
-        this.z[k] -= most;
-    normalise(this.z, this.wides, this.s, &most);
-    begin(&this);
+    self.h = h;
+    self.wides = spread(z, classes, NOTHING, self.z);
+    spread(p, classes, 0.0, self.p0);
+    most = largest(self.z, self.wides);
+    for (uint64_t k = 0; k < self.wides; k++)
+        self.z[k] -= most;
+    normalise(self.z, self.wides, self.s, &most);
+    begin(&self);
     for (unsigned i = 0; i < STEPS; i++) {
-        newton(&this);
-        left = slope(&this, &square);
+        newton(&self);
+        left = slope(&self, &square);
         if (fabs(left) <= ENOUGH * (1.0 + h) * square)
             break;
     }
     if (!(fabs(left) <= SAFE * (1.0 + h) * square)) {
-        solve(&this, classes);
-        left = slope(&this, &square);
+        solve(&self, classes);
+        left = slope(&self, &square);
     }
     if (!(left <= SAFE * (1.0 + h) * square))
-        for (uint64_t k = 0; k < this.wides; k++)
-            this.p[k] = this.p0[k] + (this.s[k] - this.p0[k]) * (1.0 / (1.0 + h));
-    gather(this.p, classes, p);
-    return distance(&this);
+        for (uint64_t k = 0; k < self.wides; k++)
+            self.p[k] = self.p0[k] + (self.s[k] - self.p0[k]) * (1.0 / (1.0 + h));
+    gather(self.p, classes, p);
+    return distance(&self);
 }
 
 PL_INLINE double probabilities(const double *z, uint64_t classes, double *p) {

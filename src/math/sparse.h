@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "math/full_row.h"
+#include "math/dense_row.h"
 
 static inline double pl_soft(double x, double threshold) {
     return x > threshold ? x - threshold : x < -threshold ? x + threshold : 0.0;
 }
 
-/* Whether the entries are in adjacent columns, and so many that the kernels of full_row.h are faster. */
+/* Whether the entries are in adjacent columns, and so many that the kernels of dense_row.h are faster. */
 static inline bool pl_sparse_is_full(const uint32_t *index, const float *value, uint64_t count) {
     return count >= PL_FULL_ENTRIES && value && index[count - 1] - index[0] == count - 1;
 }

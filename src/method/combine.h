@@ -81,7 +81,7 @@ typedef struct pl_combine_type {
     bool whole;                     /* one owner must have all of v */
     const char *const *settings;
     /* What takes its place if there is one worker only, which then makes the steps itself. NULL: nothing does. */
-    const struct pl_combine_type *lone;
+    const struct pl_combine_type *for_one_worker;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;
     const pl_combine_curvature *curvature;

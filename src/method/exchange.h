@@ -23,12 +23,12 @@ enum {
 };
 
 /* A stretch of clocks, as all ranks begin it. */
-typedef struct pl_stretch {
+typedef struct pl_async_round {
     pl_local *local;
     pl_combine *combine;
     pl_slice slice;       /* of v, which all ranks have; with tables for its change and direction */
     uint64_t from, until; /* clocks that every worker has made, and that it is to make */
-} pl_stretch;
+} pl_async_round;
 
 /* A worker's turn: it hands over its update of the clock that it has just made, and gets v for the next one. */
 typedef struct pl_turn {
@@ -47,7 +47,7 @@ typedef struct pl_turn {
 /* For exchanges with the clock PL_ASYNCHRONOUS. In a stretch one task per hosted worker calls `swap` after every clock
  * and `leave` at its end, and one task per rank calls `serve`. */
 typedef struct pl_exchange_async {
-    parley_status (*begin)(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error);
+    parley_status (*begin)(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error);
     /* Hands over an update and reads v. Waits if the worker is too far ahead of others. */
     parley_status (*swap)(pl_exchange *exchange, unsigned worker, pl_turn *turn, parley_error *error);
     /* The worker makes no more clocks before the park. Nobody waits for it any longer. */

@@ -90,13 +90,14 @@ typedef struct pl_setup {
     bool asks;           /* the combine will ask for products with the curvature */
     bool diagonal;       /* the second column is the diagonal of the curvature, */
     bool preconditions;  /* unless the solver has a preconditioner of its own (pl_local_search) */
-    bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
-    bool accelerates;  /* momentum is used */
-    bool in_place;     /* v is shared by the workers, which step in it and offer empty updates */
-    bool gradients;    /* the combine takes gradients, for solvers that also give changes */
-    bool asynchronous; /* workers work alone, each from its own v */
-    bool adds;         /* the combine adds changes whole, so that rounds may be joint steps */
-    double late;       /* rounds by which updates may be late; 0 if workers wait for each other */
+    bool owns_v;         /* there is one worker, whose change is taken whole; it may step in v and offer v itself as its
+                            update's value */
+    bool accelerates;    /* momentum is used */
+    bool in_place;       /* v is shared by the workers, which step in it and offer empty updates */
+    bool gradients;      /* the combine takes gradients, for solvers that also give changes */
+    bool asynchronous;   /* workers work alone, each from its own v */
+    bool adds;           /* the combine adds changes whole, so that rounds may be joint steps */
+    double late;         /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
 
 typedef struct pl_local pl_local;
@@ -131,7 +132,7 @@ typedef struct pl_local_restart {
 
 /* For solvers whose workers can work alone, each from its own copy of v, while others work. Asynchronous clocks need
  * it. */
-typedef struct pl_local_alone {
+typedef struct pl_local_async {
     /* Prepares for a stretch of clocks from v. All workers are parked, and all ranks have v. It may adapt rates to how
      * good v is, and change v, alike on all ranks. */
     parley_status (*prepare)(pl_local *local, double *v, parley_error *error);
@@ -140,7 +141,7 @@ typedef struct pl_local_alone {
                           parley_error *error);
     /* Returns the entries of v that the worker reads, increasing, or NULL if it reads all of them. */
     const uint32_t *(*reads)(const pl_local *local, unsigned worker, uint64_t *count);
-} pl_local_alone;
+} pl_local_async;
 
 /* For solvers that certify. */
 typedef struct pl_local_certificate {
@@ -159,7 +160,7 @@ typedef struct pl_local_type {
     const pl_local_search *search;  /* NULL: no line search */
     const pl_local_restart *restart;
     const pl_local_certificate *certificate;
-    const pl_local_alone *alone; /* NULL: all hosted workers work together */
+    const pl_local_async *async; /* NULL: all hosted workers work together */
     /* Rejects contradictory settings. `in_place` is as in pl_setup. NULL: there are none. */
     parley_status (*check)(const parley_settings *settings, bool in_place, parley_error *error);
     uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: problem->size */

@@ -38,7 +38,7 @@ typedef struct pl_mlp {
     pl_team *team;
     pl_optimiser optimiser;
     bool gradients;   /* the combine makes the steps */
-    bool alone;       /* the only worker, which steps in v */
+    bool owns_v;      /* the only worker, which steps in v */
     uint64_t batches; /* of a pass */
     pl_mlp_worker *worker;
     pl_mlp_lane *lane;

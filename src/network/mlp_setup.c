@@ -23,39 +23,39 @@ uint64_t pl_mlp_bytes(const pl_setup *setup) {
     uint64_t hosted = setup->team->hosted, lanes = setup->team->lanes;
     uint64_t lane = shape->room * sizeof(float) + pl_net_room_bytes(shape, rows_of_a_lane(setup));
     return hosted *
-           (lanes * lane + 3 * shape->room * sizeof(float) + (setup->alone ? 0 : shape->size * sizeof(double)));
+           (lanes * lane + 3 * shape->room * sizeof(float) + (setup->owns_v ? 0 : shape->size * sizeof(double)));
 }
 
 void pl_mlp_close(pl_local *local) {
-    pl_mlp *this = (pl_mlp *)local;
-    for (unsigned k = 0; this->worker && k < this->team->hosted; k++) {
-        pl_mlp_worker *worker = &this->worker[k];
-        if (worker->w != this->shared)
+    pl_mlp *self = (pl_mlp *)local;
+    for (unsigned k = 0; self->worker && k < self->team->hosted; k++) {
+        pl_mlp_worker *worker = &self->worker[k];
+        if (worker->w != self->shared)
             pl_free(worker->w);
         pl_free(worker->first);
         pl_free(worker->second);
         pl_free(worker->value);
     }
-    for (unsigned i = 0; this->lane && i < this->team->hosted * this->team->lanes; i++) {
-        pl_mlp_lane *lane = &this->lane[i];
+    for (unsigned i = 0; self->lane && i < self->team->hosted * self->team->lanes; i++) {
+        pl_mlp_lane *lane = &self->lane[i];
         void *owned[] = {lane->gradient, lane->order, lane->kind, lane->real, lane->weight};
         for (unsigned j = 0; j < sizeof owned / sizeof *owned; j++)
             pl_free(owned[j]);
         pl_net_room_close(&lane->room);
     }
-    pl_free(this->shared);
-    pl_free(this->worker);
-    pl_free(this->lane);
-    pl_free(this->sums);
-    pl_free(this);
+    pl_free(self->shared);
+    pl_free(self->worker);
+    pl_free(self->lane);
+    pl_free(self->sums);
+    pl_free(self);
 }
 
-static parley_status open_lane(pl_mlp *this, unsigned task, uint64_t most, parley_error *error) {
-    pl_mlp_lane *lane = &this->lane[task];
-    const pl_net_shape *shape = &this->net->shape;
+static parley_status open_lane(pl_mlp *self, unsigned task, uint64_t most, parley_error *error) {
+    pl_mlp_lane *lane = &self->lane[task];
+    const pl_net_shape *shape = &self->net->shape;
     uint64_t outputs = shape->width[shape->layers];
-    lane->rows = this->team->parts[task].rows;
-    parley_status status = pl_net_room_open(&lane->room, shape, &this->net->inputs, most, true, error);
+    lane->rows = self->team->parts[task].rows;
+    parley_status status = pl_net_room_open(&lane->room, shape, &self->net->inputs, most, true, error);
     if (status == PARLEY_OK)
         status = pl_take(&lane->gradient, shape->room + PL_NET_PAD, sizeof(float), "a gradient", error);
     if (status == PARLEY_OK)
@@ -69,50 +69,50 @@ static parley_status open_lane(pl_mlp *this, unsigned task, uint64_t most, parle
     return status;
 }
 
-static parley_status open_worker(pl_mlp *this, unsigned k, parley_error *error) {
-    pl_mlp_worker *worker = &this->worker[k];
-    const pl_net_shape *shape = &this->net->shape;
+static parley_status open_worker(pl_mlp *self, unsigned k, parley_error *error) {
+    pl_mlp_worker *worker = &self->worker[k];
+    const pl_net_shape *shape = &self->net->shape;
     uint64_t room = shape->room + PL_OPTIMISER_BLOCK;
     parley_status status = PARLEY_OK;
-    if (this->shared)
-        worker->w = this->shared;
+    if (self->shared)
+        worker->w = self->shared;
     else
         status = pl_take(&worker->w, room, sizeof(float), "a copy of the network", error);
-    if (status == PARLEY_OK && !this->alone)
+    if (status == PARLEY_OK && !self->owns_v)
         status = pl_take(&worker->value, shape->size, sizeof(double), "an update", error);
-    if (status == PARLEY_OK && !this->gradients && pl_optimiser_has_first(&this->optimiser))
+    if (status == PARLEY_OK && !self->gradients && pl_optimiser_has_first(&self->optimiser))
         status = pl_take(&worker->first, room, sizeof(float), "the optimiser", error);
-    if (status == PARLEY_OK && !this->gradients && pl_optimiser_has_second(&this->optimiser))
+    if (status == PARLEY_OK && !self->gradients && pl_optimiser_has_second(&self->optimiser))
         status = pl_take(&worker->second, room, sizeof(float), "the optimiser", error);
     return status;
 }
 
-static parley_status open_all(pl_mlp *this, bool shares, uint64_t most, parley_error *error) {
-    unsigned hosted = this->team->hosted, tasks = hosted * this->team->lanes;
-    parley_status status = pl_take(&this->worker, hosted, sizeof *this->worker, "mlp", error);
+static parley_status open_all(pl_mlp *self, bool shares, uint64_t most, parley_error *error) {
+    unsigned hosted = self->team->hosted, tasks = hosted * self->team->lanes;
+    parley_status status = pl_take(&self->worker, hosted, sizeof *self->worker, "mlp", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->lane, tasks, sizeof *this->lane, "mlp", error);
+        status = pl_take(&self->lane, tasks, sizeof *self->lane, "mlp", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->sums, 2 * (uint64_t)hosted, sizeof *this->sums, "mlp", error);
+        status = pl_take(&self->sums, 2 * (uint64_t)hosted, sizeof *self->sums, "mlp", error);
     if (status == PARLEY_OK && shares)
-        status = pl_take(&this->shared, this->net->shape.room + PL_NET_PAD, sizeof(float), "the network", error);
+        status = pl_take(&self->shared, self->net->shape.room + PL_NET_PAD, sizeof(float), "the network", error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
-        status = open_worker(this, k, error);
+        status = open_worker(self, k, error);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
-        status = open_lane(this, task, most, error);
+        status = open_lane(self, task, most, error);
     return status;
 }
 
 /* The memory of its optimisers, or their mean. */
 static uint64_t give(const void *owner, double *first, double *second) {
-    const pl_mlp *this = owner;
-    const pl_net_shape *shape = &this->net->shape;
-    double *one, share = 1.0 / this->team->hosted;
-    if (this->team->hosted < this->team->workers || pl_take(&one, shape->size, sizeof *one, "", NULL) != PARLEY_OK)
+    const pl_mlp *self = owner;
+    const pl_net_shape *shape = &self->net->shape;
+    double *one, share = 1.0 / self->team->hosted;
+    if (self->team->hosted < self->team->workers || pl_take(&one, shape->size, sizeof *one, "", NULL) != PARLEY_OK)
         return 0;
-    for (unsigned k = 0; k < this->team->hosted; k++)
+    for (unsigned k = 0; k < self->team->hosted; k++)
         for (unsigned part = 0; part < 2; part++) {
-            const float *from = part ? this->worker[k].second : this->worker[k].first;
+            const float *from = part ? self->worker[k].second : self->worker[k].first;
             double *to = part ? second : first;
             if (!from)
                 continue;
@@ -121,41 +121,41 @@ static uint64_t give(const void *owner, double *first, double *second) {
                 to[i] = (k ? to[i] : 0.0) + share * one[i];
         }
     pl_free(one);
-    return this->worker[0].step;
+    return self->worker[0].step;
 }
 
 static void take(void *owner, const double *first, const double *second) {
-    pl_mlp *this = owner;
-    const pl_net_shape *shape = &this->net->shape;
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        if (this->worker[k].first)
-            pl_net_pad(shape, first, 0, shape->size, this->worker[k].first);
-        if (this->worker[k].second)
-            pl_net_pad(shape, second, 0, shape->size, this->worker[k].second);
+    pl_mlp *self = owner;
+    const pl_net_shape *shape = &self->net->shape;
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        if (self->worker[k].first)
+            pl_net_pad(shape, first, 0, shape->size, self->worker[k].first);
+        if (self->worker[k].second)
+            pl_net_pad(shape, second, 0, shape->size, self->worker[k].second);
     }
 }
 
 parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_net *net = pl_net_of(setup->problem);
-    pl_mlp *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "mlp", error);
+    pl_mlp *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "mlp", error);
     if (status != PARLEY_OK)
         return status;
     uint64_t batches = batches_of(setup);
-    *this = (pl_mlp){.base = {&pl_local_mlp},
+    *self = (pl_mlp){.base = {&pl_local_mlp},
                      .net = net,
                      .team = setup->team,
                      .optimiser = pl_optimiser_make(setup->settings, (double)batches),
                      .gradients = setup->gradients,
-                     .alone = setup->alone,
+                     .owns_v = setup->owns_v,
                      .batches = batches,
                      .latest = NAN};
-    status = open_all(this, setup->gradients && !setup->asynchronous, rows_of_a_lane(setup), error);
+    status = open_all(self, setup->gradients && !setup->asynchronous, rows_of_a_lane(setup), error);
     if (status != PARLEY_OK)
-        pl_mlp_close(&this->base);
+        pl_mlp_close(&self->base);
     else
-        *out = &this->base;
-    if (status == PARLEY_OK && !this->gradients)
-        *net->keeper = (pl_net_keeper){.owner = this, .kind = this->optimiser.step.kind, .give = give, .take = take};
+        *out = &self->base;
+    if (status == PARLEY_OK && !self->gradients)
+        *net->keeper = (pl_net_keeper){.owner = self, .kind = self->optimiser.step.kind, .give = give, .take = take};
     return status;
 }

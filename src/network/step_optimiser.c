@@ -29,59 +29,59 @@ typedef struct optimising {
 static uint64_t bytes(const pl_setup *setup) { return 2 * (setup->end - setup->begin) * sizeof(double); }
 
 static void close_combine(pl_combine *combine) {
-    optimising *this = (optimising *)combine;
-    pl_free(this->first);
-    pl_free(this->second);
-    pl_free(this);
+    optimising *self = (optimising *)combine;
+    pl_free(self->first);
+    pl_free(self->second);
+    pl_free(self);
 }
 
-static const pl_net_keeper *keeper_of(const optimising *this) { return pl_net_of(this->problem)->keeper; }
+static const pl_net_keeper *keeper_of(const optimising *self) { return pl_net_of(self->problem)->keeper; }
 
 /* Of the whole of v only. */
 static uint64_t give(const void *owner, double *first, double *second) {
-    const optimising *this = owner;
-    uint64_t owned = this->end - this->begin;
-    if (owned < this->problem->size)
+    const optimising *self = owner;
+    uint64_t owned = self->end - self->begin;
+    if (owned < self->problem->size)
         return 0;
-    if (this->first)
-        memcpy(first, this->first, owned * sizeof *first);
-    if (this->second)
-        memcpy(second, this->second, owned * sizeof *second);
-    return this->steps ? this->steps : this->taken;
+    if (self->first)
+        memcpy(first, self->first, owned * sizeof *first);
+    if (self->second)
+        memcpy(second, self->second, owned * sizeof *second);
+    return self->steps ? self->steps : self->taken;
 }
 
 static void take(void *owner, const double *first, const double *second) {
-    optimising *this = owner;
-    uint64_t owned = this->end - this->begin;
-    if (this->first)
-        memcpy(this->first, first + this->begin, owned * sizeof *first);
-    if (this->second)
-        memcpy(this->second, second + this->begin, owned * sizeof *second);
+    optimising *self = owner;
+    uint64_t owned = self->end - self->begin;
+    if (self->first)
+        memcpy(self->first, first + self->begin, owned * sizeof *first);
+    if (self->second)
+        memcpy(self->second, second + self->begin, owned * sizeof *second);
 }
 
 static parley_status open_combine(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    optimising *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "step", error);
+    optimising *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "step", error);
     if (status != PARLEY_OK)
         return status;
     double batches = (double)pl_net_batches(setup->settings, (double)setup->team->all_rows);
-    *this = (optimising){.base = {&pl_combine_step_optimiser},
+    *self = (optimising){.base = {&pl_combine_step_optimiser},
                          .problem = setup->problem,
                          .optimiser = pl_optimiser_make(setup->settings, batches),
                          .begin = setup->begin,
                          .end = setup->end};
     uint64_t owned = setup->end - setup->begin;
-    if (pl_optimiser_has_first(&this->optimiser))
-        status = pl_take(&this->first, owned, sizeof(double), "the optimiser", error);
-    if (status == PARLEY_OK && pl_optimiser_has_second(&this->optimiser))
-        status = pl_take(&this->second, owned, sizeof(double), "the optimiser", error);
+    if (pl_optimiser_has_first(&self->optimiser))
+        status = pl_take(&self->first, owned, sizeof(double), "the optimiser", error);
+    if (status == PARLEY_OK && pl_optimiser_has_second(&self->optimiser))
+        status = pl_take(&self->second, owned, sizeof(double), "the optimiser", error);
     if (status != PARLEY_OK)
-        close_combine(&this->base);
+        close_combine(&self->base);
     else
-        *out = &this->base;
+        *out = &self->base;
     if (status == PARLEY_OK)
         *pl_net_of(setup->problem)->keeper =
-            (pl_net_keeper){.owner = this, .kind = this->optimiser.step.kind, .give = give, .take = take};
+            (pl_net_keeper){.owner = self, .kind = self->optimiser.step.kind, .give = give, .take = take};
     return status;
 }
 
@@ -109,47 +109,47 @@ static void store(const float *from, uint64_t count, double *to) {
 }
 
 /* Moves the state of a block from entry j on, whose gradient and change are in `gradient` and `change`. */
-static void move_block(optimising *this, const pl_net_step *step, uint64_t j, uint64_t count, const float *gradient,
+static void move_block(optimising *self, const pl_net_step *step, uint64_t j, uint64_t count, const float *gradient,
                        float *change) {
     float first[BLOCK] = {0}, second[BLOCK] = {0};
-    if (this->first)
-        load(this->first + (j - this->begin), count, first);
-    if (this->second)
-        load(this->second + (j - this->begin), count, second);
+    if (self->first)
+        load(self->first + (j - self->begin), count, first);
+    if (self->second)
+        load(self->second + (j - self->begin), count, second);
     pl_net_optimise(step, gradient, count, first, second, change);
-    if (this->first)
-        store(first, count, this->first + (j - this->begin));
-    if (this->second)
-        store(second, count, this->second + (j - this->begin));
+    if (self->first)
+        store(first, count, self->first + (j - self->begin));
+    if (self->second)
+        store(second, count, self->second + (j - self->begin));
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    optimising *this = (optimising *)combine;
+    optimising *self = (optimising *)combine;
     float gradient[BLOCK + PL_NET_PAD] = {0}, change[BLOCK + PL_NET_PAD];
     double sums[PL_OWN_SCALARS] = {0};
     parley_status status = PARLEY_OK;
-    if (this->optimiser.clip > 0)
-        status = pl_slice_sum(slice, add_squares, &(norm_of){this->problem, slice}, sums, error);
-    uint64_t t = keeper_of(this)->before + round;
-    pl_net_step step = pl_optimiser_at(&this->optimiser, t, t, sqrt(sums[0]));
-    this->steps = round;
+    if (self->optimiser.clip > 0)
+        status = pl_slice_sum(slice, add_squares, &(norm_of){self->problem, slice}, sums, error);
+    uint64_t t = keeper_of(self)->before + round;
+    pl_net_step step = pl_optimiser_at(&self->optimiser, t, t, sqrt(sums[0]));
+    self->steps = round;
     for (uint64_t j = slice->begin; j < slice->end && status == PARLEY_OK; j += BLOCK) {
         uint64_t count = slice->end - j < BLOCK ? slice->end - j : BLOCK;
         for (uint64_t i = 0; i < count; i++)
-            gradient[i] = (float)(slice->change[j + i] + pl_l2_at(this->problem, j + i) * slice->v[j + i]);
-        move_block(this, &step, j, count, gradient, change);
+            gradient[i] = (float)(slice->change[j + i] + pl_l2_at(self->problem, j + i) * slice->v[j + i]);
+        move_block(self, &step, j, count, gradient, change);
         store(change, count, slice->direction + j);
     }
     return status;
 }
 
 static uint64_t single(pl_combine *combine, const pl_single *one) {
-    optimising *this = (optimising *)combine;
+    optimising *self = (optimising *)combine;
     const pl_slice *slice = one->slice;
     float gradient[BLOCK + PL_NET_PAD], change[BLOCK + PL_NET_PAD];
     double scale = 1.0 / one->fraction;
-    uint64_t before = keeper_of(this)->before;
-    pl_net_step step = pl_optimiser_at(&this->optimiser, before + one->clock, before + ++this->taken, 0);
+    uint64_t before = keeper_of(self)->before;
+    pl_net_step step = pl_optimiser_at(&self->optimiser, before + one->clock, before + ++self->taken, 0);
     step.rate *= (float)one->fraction;
     for (uint64_t j = slice->begin, e = 0; j < slice->end; j += BLOCK) {
         uint64_t count = slice->end - j < BLOCK ? slice->end - j : BLOCK;
@@ -157,8 +157,8 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
         for (; e < one->count && one->index[e] < j + count; e++)
             gradient[one->index[e] - j] = (float)(one->value[e] * scale);
         for (uint64_t i = 0; i < count; i++)
-            gradient[i] += (float)(pl_l2_at(this->problem, j + i) * slice->v[j + i]);
-        move_block(this, &step, j, count, gradient, change);
+            gradient[i] += (float)(pl_l2_at(self->problem, j + i) * slice->v[j + i]);
+        move_block(self, &step, j, count, gradient, change);
         for (uint64_t i = 0; i < count; i++)
             slice->v[j + i] += (double)change[i];
     }
@@ -166,12 +166,12 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
 }
 
 static void state(pl_combine *combine, pl_state *state) {
-    optimising *this = (optimising *)combine;
-    PL_STATE_VALUES(state, "optimiser", PL_VALUE(this->taken));
-    if (this->first)
-        pl_state_slice(state, "first", this->first, 1);
-    if (this->second)
-        pl_state_slice(state, "second", this->second, 1);
+    optimising *self = (optimising *)combine;
+    PL_STATE_VALUES(state, "optimiser", PL_VALUE(self->taken));
+    if (self->first)
+        pl_state_slice(state, "first", self->first, 1);
+    if (self->second)
+        pl_state_slice(state, "second", self->second, 1);
 }
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
@@ -218,7 +218,7 @@ const pl_combine_type pl_combine_step_optimiser = {
     .problem = &pl_problem_network,
     .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
-    .lone = &pl_combine_own_steps,
+    .for_one_worker = &pl_combine_own_steps,
     .check = check,
     .bytes = bytes,
     .open = open_combine,

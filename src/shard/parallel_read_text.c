@@ -49,130 +49,130 @@ typedef struct parsing {
     uint64_t wanted, done; /* bytes that this rank will read (0 if unknown) and has read */
 } parsing;
 
-static void stop(parsing *this, parley_status status) {
-    this->status = status;
-    this->stopped = true;
+static void stop(parsing *self, parley_status status) {
+    self->status = status;
+    self->stopped = true;
 }
 
 /* Returns the last chunk if it is this one, else adds a chunk. */
-static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
-    chunk *last = this->count ? &this->chunks[this->count - 1] : NULL;
+static chunk *chunk_of(parsing *self, unsigned input, uint64_t number) {
+    chunk *last = self->count ? &self->chunks[self->count - 1] : NULL;
     if (last && last->input == input && last->number == (double)number)
         return last;
-    if (this->count == this->room) {
-        uint64_t room = this->room * 2 + 16;
-        chunk *chunks = pl_realloc(this->chunks, room, sizeof *chunks);
+    if (self->count == self->room) {
+        uint64_t room = self->room * 2 + 16;
+        chunk *chunks = pl_realloc(self->chunks, room, sizeof *chunks);
         if (!chunks) {
-            stop(this, pl_fail_memory(&this->error, "reading", room * sizeof *chunks));
+            stop(self, pl_fail_memory(&self->error, "reading", room * sizeof *chunks));
             return NULL;
         }
-        this->chunks = chunks;
-        this->room = room;
+        self->chunks = chunks;
+        self->room = room;
     }
-    this->chunks[this->count] = (chunk){.input = input, .number = (double)number};
-    return &this->chunks[this->count++];
+    self->chunks[self->count] = (chunk){.input = input, .number = (double)number};
+    return &self->chunks[self->count++];
 }
 
 /* Adds the chunk with the first rows of its input, which follow `lines` lines. */
-static void begin_chunk(parsing *this, unsigned input, uint64_t number, uint64_t lines) {
-    chunk *chunk = chunk_of(this, input, number);
+static void begin_chunk(parsing *self, unsigned input, uint64_t number, uint64_t lines) {
+    chunk *chunk = chunk_of(self, input, number);
     if (chunk)
         chunk->lines = (double)lines;
 }
 
 /* Estimates the final number of rows and entries from the part read so far. */
-static void expect(parsing *this, uint64_t bytes) {
-    this->done += bytes;
-    if (this->wanted > this->done) {
-        double times = (double)this->wanted / (double)this->done * 1.02;
-        this->parser.expected_rows = (uint64_t)((double)this->parser.rows * times) + 1;
-        this->parser.expected_entries = (uint64_t)((double)this->parser.entries * times) + 1;
+static void expect(parsing *self, uint64_t bytes) {
+    self->done += bytes;
+    if (self->wanted > self->done) {
+        double times = (double)self->wanted / (double)self->done * 1.02;
+        self->parser.expected_rows = (uint64_t)((double)self->parser.rows * times) + 1;
+        self->parser.expected_entries = (uint64_t)((double)self->parser.entries * times) + 1;
     }
 }
 
 /* Fails if the ranks of this machine will not have room for their shares. */
-static parley_status check_room(parsing *this, bool first) {
-    const pl_parser *parser = &this->parser;
+static parley_status check_room(parsing *self, bool first) {
+    const pl_parser *parser = &self->parser;
     uint64_t bytes = parser->expected_rows * 16 + parser->expected_entries * (parser->ones ? 4 : 8);
-    return first ? pl_memory_check(bytes * pl_ranks_of_machine(this->engine), this->inputs->title, PL_LESS_DATA,
-                                   &this->error)
+    return first ? pl_memory_check(bytes * pl_ranks_of_machine(self->engine), self->inputs->title, PL_LESS_DATA,
+                                   &self->error)
                  : PARLEY_OK;
 }
 
 /* Keeps the error message without the line number, which is not known yet. */
-static void keep_message(parsing *this) {
+static void keep_message(parsing *self) {
     parley_error numbered;
-    const pl_fault *fault = &this->parser.fault;
-    this->faulty = fault->format || fault->memory;
-    if (!this->faulty)
+    const pl_fault *fault = &self->parser.fault;
+    self->faulty = fault->format || fault->memory;
+    if (!self->faulty)
         return;
     pl_fault_fail(fault, "", 0, &numbered);
-    snprintf(this->fault, sizeof this->fault, "%s", numbered.sentence + strlen(":0: "));
+    snprintf(self->fault, sizeof self->fault, "%s", numbered.sentence + strlen(":0: "));
 }
 
 /* Parses lines of an input. An error is kept until all ranks are done. */
-static void parse(parsing *this, unsigned input, uint64_t number, const char *text, uint64_t bytes) {
-    chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
+static void parse(parsing *self, unsigned input, uint64_t number, const char *text, uint64_t bytes) {
+    chunk *chunk = self->stopped ? NULL : chunk_of(self, input, number);
     if (!chunk)
         return;
-    uint64_t rows = this->parser.rows;
-    this->parser.lines = (uint64_t)chunk->lines;
-    parley_status status = pl_parser_add(&this->parser, this->inputs->list[input].path, text, bytes, &this->error);
-    chunk->rows += (double)(this->parser.rows - rows);
-    chunk->lines = (double)this->parser.lines;
-    bool first = this->done == 0;
+    uint64_t rows = self->parser.rows;
+    self->parser.lines = (uint64_t)chunk->lines;
+    parley_status status = pl_parser_add(&self->parser, self->inputs->list[input].path, text, bytes, &self->error);
+    chunk->rows += (double)(self->parser.rows - rows);
+    chunk->lines = (double)self->parser.lines;
+    bool first = self->done == 0;
     if (status == PARLEY_OK) {
-        expect(this, bytes);
-        status = check_room(this, first);
+        expect(self, bytes);
+        status = check_room(self, first);
     }
     chunk->failed = status != PARLEY_OK;
     if (status != PARLEY_OK) {
-        keep_message(this);
-        stop(this, status);
+        keep_message(self);
+        stop(self, status);
     }
 }
 
 /* Records that an input could not be opened or read. */
-static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_status status) {
-    chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
+static void fail_chunk(parsing *self, unsigned input, uint64_t number, parley_status status) {
+    chunk *chunk = self->stopped ? NULL : chunk_of(self, input, number);
     if (chunk)
         chunk->failed = 1;
-    if (!this->stopped)
-        stop(this, status);
+    if (!self->stopped)
+        stop(self, status);
 }
 
 /* Parses everything that an open source holds. */
-static void parse_source(parsing *this, unsigned input, uint64_t number, pl_source *source) {
+static void parse_source(parsing *self, unsigned input, uint64_t number, pl_source *source) {
     const char *text;
     uint64_t bytes = 1;
-    while (bytes > 0 && !this->stopped) {
+    while (bytes > 0 && !self->stopped) {
         parley_status status =
-            pl_stop_asked() ? pl_fail_stopped(&this->error) : pl_source_next(source, &text, &bytes, &this->error);
+            pl_stop_asked() ? pl_fail_stopped(&self->error) : pl_source_next(source, &text, &bytes, &self->error);
         if (status != PARLEY_OK)
-            fail_chunk(this, input, number, status);
+            fail_chunk(self, input, number, status);
         else if (bytes > 0)
-            parse(this, input, number, text, bytes);
+            parse(self, input, number, text, bytes);
         else
-            chunk_of(this, input, number);
+            chunk_of(self, input, number);
     }
 }
 
 /* Opens an input at its first row, which follows `*lines` lines. */
-static parley_status open_input(parsing *this, unsigned input, uint64_t window_bytes, pl_source **source,
+static parley_status open_input(parsing *self, unsigned input, uint64_t window_bytes, pl_source **source,
                                 uint64_t *lines, parley_error *error) {
-    pl_parser *parser = &this->parser;
+    pl_parser *parser = &self->parser;
     const char *text;
     uint64_t bytes;
     bool whole;
-    parley_status status = pl_source_open(this->inputs->list[input].path, window_bytes, source, error);
+    parley_status status = pl_source_open(self->inputs->list[input].path, window_bytes, source, error);
     if (status != PARLEY_OK)
         return status;
-    if (pl_source_size(*source) != this->inputs->list[input].bytes) /* by which the ranks have shared it */
-        return pl_fail_changed(error, this->inputs->list[input].path);
+    if (pl_source_size(*source) != self->inputs->list[input].bytes) /* by which the ranks have shared it */
+        return pl_fail_changed(error, self->inputs->list[input].path);
     pl_source_share(*source, parser->pool);
     parser->source = *source;
-    parser->lines = this->first_lines;
-    parser->cut = this->first_cut;
+    parser->lines = self->first_lines;
+    parser->cut = self->first_cut;
     if (parser->format->next && input > 0) {
         parser->lines = 0;
         status = parser->format->next(parser, error);
@@ -185,29 +185,29 @@ static parley_status open_input(parsing *this, unsigned input, uint64_t window_b
 }
 
 /* Parses a share of an uncompressed file or, if `share` is NULL, a whole input. */
-static void parse_input(parsing *this, unsigned input, const share *share, uint64_t number) {
+static void parse_input(parsing *self, unsigned input, const share *share, uint64_t number) {
     pl_source *source = NULL;
     uint64_t lines;
-    if (this->stopped)
+    if (self->stopped)
         return;
-    parley_status status = open_input(this, input, this->parser.window_bytes, &source, &lines, &this->error);
+    parley_status status = open_input(self, input, self->parser.window_bytes, &source, &lines, &self->error);
     if (status == PARLEY_OK && share)
-        status = pl_source_limit(source, share->begin, share->end, share->quoted, &this->error);
+        status = pl_source_limit(source, share->begin, share->end, share->quoted, &self->error);
     if (status != PARLEY_OK)
-        fail_chunk(this, input, number, status);
+        fail_chunk(self, input, number, status);
     else {
-        if (this->parser.cut.record > 0) /* such records are numbered by their position */
-            this->parser.passed = (pl_source_used(source) - this->parser.cut.skip) / this->parser.cut.record;
+        if (self->parser.cut.record > 0) /* such records are numbered by their position */
+            self->parser.passed = (pl_source_used(source) - self->parser.cut.skip) / self->parser.cut.record;
         if (!share || share->begin == 0)
-            begin_chunk(this, input, number, lines);
-        parse_source(this, input, number, source);
+            begin_chunk(self, input, number, lines);
+        parse_source(self, input, number, source);
     }
     pl_source_close(source);
 }
 
 /* Runs on the rank that reads the file: sends blocks of lines to the ranks in turn, then an empty block. */
-static parley_status send_lines(parsing *this, unsigned input, parley_error *error) {
-    pl_engine *engine = this->engine;
+static parley_status send_lines(parsing *self, unsigned input, parley_error *error) {
+    pl_engine *engine = self->engine;
     const pl_engine_type *type = engine->type;
     pl_source *source = NULL;
     const char *text;
@@ -215,16 +215,16 @@ static parley_status send_lines(parsing *this, unsigned input, parley_error *err
     char ready;
     parley_status lost = pl_take(&waiting, engine->ranks, sizeof *waiting, "reading", error);
     parley_status status =
-        lost == PARLEY_OK ? open_input(this, input, BLOCK_BYTES, &source, &lines, &this->error) : lost;
-    if (status == PARLEY_OK && !this->stopped)
-        begin_chunk(this, input, 0, lines);
-    while (status == PARLEY_OK && lost == PARLEY_OK && !this->stopped) {
+        lost == PARLEY_OK ? open_input(self, input, BLOCK_BYTES, &source, &lines, &self->error) : lost;
+    if (status == PARLEY_OK && !self->stopped)
+        begin_chunk(self, input, 0, lines);
+    while (status == PARLEY_OK && lost == PARLEY_OK && !self->stopped) {
         unsigned to = (unsigned)((input + number) % engine->ranks);
-        status = pl_source_next(source, &text, &bytes, &this->error);
+        status = pl_source_next(source, &text, &bytes, &self->error);
         if (status != PARLEY_OK || bytes == 0)
             break;
         if (to == engine->rank)
-            parse(this, input, number, text, bytes);
+            parse(self, input, number, text, bytes);
         else {
             if (waiting[to] == AHEAD)
                 lost = type->take(engine, to, PL_CHANNEL_READY, &ready, 1, error);
@@ -238,7 +238,7 @@ static parley_status send_lines(parsing *this, unsigned input, parley_error *err
         number++;
     }
     if (status != PARLEY_OK)
-        fail_chunk(this, input, number, status);
+        fail_chunk(self, input, number, status);
     pl_source_close(source);
     bytes = 0;
     for (unsigned r = 0; r < engine->ranks && lost == PARLEY_OK; r++) {
@@ -251,8 +251,8 @@ static parley_status send_lines(parsing *this, unsigned input, parley_error *err
     return lost;
 }
 
-static parley_status receive_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
-    pl_engine *engine = this->engine;
+static parley_status receive_lines(parsing *self, unsigned input, unsigned reader, parley_error *error) {
+    pl_engine *engine = self->engine;
     unsigned ranks = engine->ranks;
     pl_span room = {0};
     uint64_t bytes = 1, number = (engine->rank + ranks - input % ranks) % ranks;
@@ -268,7 +268,7 @@ static parley_status receive_lines(parsing *this, unsigned input, unsigned reade
         if (status != PARLEY_OK)
             break;
         memset((char *)room.data + bytes, 0, PL_TEXT_MARGIN);
-        parse(this, input, number, room.data, bytes);
+        parse(self, input, number, room.data, bytes);
         status = engine->type->post(engine, reader, PL_CHANNEL_READY, "", 1, error);
     }
     pl_span_free(&room);
@@ -276,15 +276,15 @@ static parley_status receive_lines(parsing *this, unsigned input, unsigned reade
 }
 
 /* Divides the bytes of all uncompressed files, taken as one text, among the ranks. */
-static void share_bytes(const parsing *this, const bool *mapped, share *shares) {
+static void share_bytes(const parsing *self, const bool *mapped, share *shares) {
     uint64_t total = 0, before = 0, bounds[2];
-    unsigned rank = this->engine->rank, ranks = this->engine->ranks;
-    for (unsigned i = 0; i < this->inputs->count; i++)
-        total += mapped[i] ? this->inputs->list[i].bytes : 0;
+    unsigned rank = self->engine->rank, ranks = self->engine->ranks;
+    for (unsigned i = 0; i < self->inputs->count; i++)
+        total += mapped[i] ? self->inputs->list[i].bytes : 0;
     for (unsigned b = 0; b < 2; b++)
         bounds[b] = rank + b == ranks ? total : (uint64_t)((double)total * (double)(rank + b) / (double)ranks);
-    for (unsigned i = 0; i < this->inputs->count; i++) {
-        uint64_t bytes = mapped[i] ? this->inputs->list[i].bytes : 0, end = before + bytes;
+    for (unsigned i = 0; i < self->inputs->count; i++) {
+        uint64_t bytes = mapped[i] ? self->inputs->list[i].bytes : 0, end = before + bytes;
         uint64_t from = bounds[0] > before ? bounds[0] : before, to = bounds[1] < end ? bounds[1] : end;
         shares[i].begin = from < to ? from - before : 0;
         shares[i].end = from < to ? to - before : 0;
@@ -293,8 +293,8 @@ static void share_bytes(const parsing *this, const bool *mapped, share *shares) 
 }
 
 /* Finds out whether each share begins and ends between quotes. Each rank counts the quotes in its own shares. */
-static parley_status count_quotes(const parsing *this, share *shares, parley_error *error) {
-    unsigned count = this->inputs->count, ranks = this->engine->ranks;
+static parley_status count_quotes(const parsing *self, share *shares, parley_error *error) {
+    unsigned count = self->inputs->count, ranks = self->engine->ranks;
     double *odd, *all = NULL;
     uint64_t *bounds = NULL;
     parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
@@ -304,7 +304,7 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
         pl_source *source;
         if (shares[i].end == 0)
             continue;
-        status = pl_source_open(this->inputs->list[i].path, this->parser.window_bytes, &source, error);
+        status = pl_source_open(self->inputs->list[i].path, self->parser.window_bytes, &source, error);
         if (status != PARLEY_OK)
             break;
         bool is_odd;
@@ -313,11 +313,11 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
         pl_source_close(source);
     }
     if (status == PARLEY_OK)
-        status = pl_gather_lists(this->engine, odd, count, &all, bounds, error);
+        status = pl_gather_lists(self->engine, odd, count, &all, bounds, error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
-        for (unsigned r = 0; r <= this->engine->rank; r++) {
+        for (unsigned r = 0; r <= self->engine->rank; r++) {
             bool more = all[bounds[r] + i] > 0;
-            shares[i].quoted[0] ^= more && r < this->engine->rank;
+            shares[i].quoted[0] ^= more && r < self->engine->rank;
             shares[i].quoted[1] ^= more;
         }
     pl_free(odd);
@@ -326,32 +326,32 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
     return status;
 }
 
-static parley_status parse_all(parsing *this, const bool *mapped, parley_error *error) {
-    const pl_inputs *inputs = this->inputs;
-    unsigned rank = this->engine->rank, ranks = this->engine->ranks, streams = 0;
+static parley_status parse_all(parsing *self, const bool *mapped, parley_error *error) {
+    const pl_inputs *inputs = self->inputs;
+    unsigned rank = self->engine->rank, ranks = self->engine->ranks, streams = 0;
     share *shares;
     parley_status status = pl_take(&shares, inputs->count, sizeof *shares, "inputs", error);
     if (status != PARLEY_OK)
         return status;
-    share_bytes(this, mapped, shares);
-    if (this->parser.cut.quotes)
-        status = count_quotes(this, shares, error);
+    share_bytes(self, mapped, shares);
+    if (self->parser.cut.quotes)
+        status = count_quotes(self, shares, error);
     for (unsigned i = 0; i < inputs->count; i++) {
         streams += !mapped[i] && inputs->list[i].bytes > 0;
-        this->wanted += shares[i].end - shares[i].begin;
+        self->wanted += shares[i].end - shares[i].begin;
     }
     bool sends_blocks = streams < ranks;
-    this->wanted = streams > 0 ? 0 : this->wanted; /* the amount of compressed text is not known */
+    self->wanted = streams > 0 ? 0 : self->wanted; /* the amount of compressed text is not known */
     for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
         unsigned reader = i % ranks;
         if (shares[i].end > 0)
-            parse_input(this, i, &shares[i], rank);
+            parse_input(self, i, &shares[i], rank);
         else if (mapped[i] || inputs->list[i].bytes == 0)
             continue;
         else if (!sends_blocks && reader == rank)
-            parse_input(this, i, NULL, 0);
+            parse_input(self, i, NULL, 0);
         else if (sends_blocks)
-            status = reader == rank ? send_lines(this, i, error) : receive_lines(this, i, reader, error);
+            status = reader == rank ? send_lines(self, i, error) : receive_lines(self, i, reader, error);
     }
     pl_free(shares);
     return status;
@@ -370,26 +370,26 @@ static int by_order(const void *a, const void *b) {
 }
 
 /* Gathers the chunks of all ranks in order, and the largest number of columns. */
-static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *count, parley_error *error) {
-    unsigned ranks = this->engine->ranks;
+static parley_status gather_chunks(parsing *self, ranked_chunk **out, uint64_t *count, parley_error *error) {
+    unsigned ranks = self->engine->ranks;
     double *mine, *all = NULL;
-    uint64_t *bounds = NULL, values = 1 + this->count * CHUNK_VALUES;
+    uint64_t *bounds = NULL, values = 1 + self->count * CHUNK_VALUES;
     *out = NULL;
     *count = 0;
     parley_status status = pl_take(&mine, values, sizeof *mine, "gathered lists", error);
     if (status == PARLEY_OK)
         status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     if (status == PARLEY_OK) {
-        mine[0] = (double)this->parser.columns;
-        if (this->count > 0)
-            memcpy(mine + 1, this->chunks, this->count * sizeof *this->chunks);
-        status = pl_gather_lists(this->engine, mine, values, &all, bounds, error);
+        mine[0] = (double)self->parser.columns;
+        if (self->count > 0)
+            memcpy(mine + 1, self->chunks, self->count * sizeof *self->chunks);
+        status = pl_gather_lists(self->engine, mine, values, &all, bounds, error);
     }
     if (status == PARLEY_OK)
         status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "gathered lists", error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++) {
         uint64_t columns = (uint64_t)all[bounds[r]];
-        this->parser.columns = columns > this->parser.columns ? columns : this->parser.columns;
+        self->parser.columns = columns > self->parser.columns ? columns : self->parser.columns;
         for (uint64_t at = bounds[r] + 1; at < bounds[r + 1]; at += CHUNK_VALUES) {
             ranked_chunk *next = &(*out)[(*count)++];
             memcpy(&next->chunk, all + at, sizeof next->chunk);
@@ -405,26 +405,26 @@ static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *
 }
 
 /* Makes all ranks report the first error in the order of the text, with its line number in the file. */
-static parley_status agree(parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
+static parley_status agree(parsing *self, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     uint64_t first = 0, line = 0;
     while (first < count && !chunks[first].chunk.failed)
         first++;
     for (uint64_t c = 0; c <= first && first < count; c++)
         if (chunks[c].chunk.input == chunks[first].chunk.input)
             line += (uint64_t)chunks[c].chunk.lines;
-    bool mine = first < count && chunks[first].rank == this->engine->rank;
-    if (mine && this->faulty)
-        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->parser.name, (unsigned long long)line,
-                this->fault);
-    parley_status status = mine ? this->error.status : PARLEY_OK;
+    bool mine = first < count && chunks[first].rank == self->engine->rank;
+    if (mine && self->faulty)
+        pl_fail(&self->error, self->error.status, "%s:%llu: %s", self->parser.name, (unsigned long long)line,
+                self->fault);
+    parley_status status = mine ? self->error.status : PARLEY_OK;
     if (first == count)
-        status = this->status; /* failures without a chunk have no position in the text */
+        status = self->status; /* failures without a chunk have no position in the text */
     if (status != PARLEY_OK)
-        *error = this->error;
-    return pl_agree_status(this->engine, status, this->engine->rank, NULL, error);
+        *error = self->error;
+    return pl_agree_status(self->engine, status, self->engine->rank, NULL, error);
 }
 
-static parley_status place_chunks(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_data *data,
+static parley_status place_chunks(const parsing *self, const ranked_chunk *chunks, uint64_t count, parley_data *data,
                                   parley_error *error) {
     uint64_t *held, row = 0;
     pl_spread *spread;
@@ -434,7 +434,7 @@ static parley_status place_chunks(const parsing *this, const ranked_chunk *chunk
     spread = data->spread;
     status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the table of distributed rows", error);
     if (status == PARLEY_OK)
-        status = pl_take(&held, this->engine->ranks, sizeof *held, "the table of distributed rows", error);
+        status = pl_take(&held, self->engine->ranks, sizeof *held, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t c = 0; c < count; c++) {
@@ -450,22 +450,22 @@ static parley_status place_chunks(const parsing *this, const ranked_chunk *chunk
     return PARLEY_OK;
 }
 
-static parley_status check_rows(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
+static parley_status check_rows(const parsing *self, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     double rows = 0;
     for (uint64_t c = 0; c < count; c++)
         rows += chunks[c].chunk.rows;
-    return rows > 0 ? PARLEY_OK : pl_parser_no_rows(&this->parser, this->inputs->title, error);
+    return rows > 0 ? PARLEY_OK : pl_parser_no_rows(&self->parser, self->inputs->title, error);
 }
 
 /* Exchanges the words that each rank found, such as categories. */
-static parley_status exchange_words(parsing *this, parley_error *error) {
-    pl_engine *engine = this->engine;
-    const pl_format *format = this->parser.format;
+static parley_status exchange_words(parsing *self, parley_error *error) {
+    pl_engine *engine = self->engine;
+    const pl_format *format = self->parser.format;
     pl_span mine = {0}, room = {0};
     uint64_t bytes = 0;
     if (!format->pack)
         return PARLEY_OK;
-    parley_status status = format->pack(&this->parser, &mine, &bytes, error);
+    parley_status status = format->pack(&self->parser, &mine, &bytes, error);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
         uint64_t count = bytes;
         const pl_span *words = r == engine->rank ? &mine : &room;
@@ -475,59 +475,59 @@ static parley_status exchange_words(parsing *this, parley_error *error) {
         if (status == PARLEY_OK)
             status = pl_broadcast(engine, r, words->data, count, error);
         if (status == PARLEY_OK)
-            status = format->unpack(&this->parser, words->data, count, error);
+            status = format->unpack(&self->parser, words->data, count, error);
     }
     pl_span_free(&mine);
     pl_span_free(&room);
     return status;
 }
 
-static parley_status finish(parsing *this, parley_data **out, parley_error *error) {
+static parley_status finish(parsing *self, parley_data **out, parley_error *error) {
     ranked_chunk *chunks;
     uint64_t count;
-    parley_status status = gather_chunks(this, &chunks, &count, error);
+    parley_status status = gather_chunks(self, &chunks, &count, error);
     if (status == PARLEY_OK)
-        status = agree(this, chunks, count, error);
+        status = agree(self, chunks, count, error);
     if (status == PARLEY_OK)
-        status = check_rows(this, chunks, count, error);
+        status = check_rows(self, chunks, count, error);
     if (status == PARLEY_OK)
-        status = exchange_words(this, error);
+        status = exchange_words(self, error);
     if (status == PARLEY_OK)
-        status = pl_data_take(&this->parser, this->inputs->title, out, error);
+        status = pl_data_take(&self->parser, self->inputs->title, out, error);
     if (status == PARLEY_OK)
-        status = place_chunks(this, chunks, count, *out, error);
-    for (unsigned i = 0; i < this->inputs->count && status == PARLEY_OK; i++)
-        (*out)->file_bytes += this->inputs->list[i].bytes;
+        status = place_chunks(self, chunks, count, *out, error);
+    for (unsigned i = 0; i < self->inputs->count && status == PARLEY_OK; i++)
+        (*out)->file_bytes += self->inputs->list[i].bytes;
     pl_free(chunks);
     return status;
 }
 
 /* Lets the format inspect the head of the first input, on every rank. */
-static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
-    pl_parser *parser = &this->parser;
+static parley_status open_format(parsing *self, const pl_reading *reading, parley_error *error) {
+    pl_parser *parser = &self->parser;
     if (!parser->format->open)
         return PARLEY_OK;
-    parley_status status = pl_source_open(this->inputs->list->path, parser->window_bytes, &parser->source, error);
+    parley_status status = pl_source_open(self->inputs->list->path, parser->window_bytes, &parser->source, error);
     if (status == PARLEY_OK)
         status = parser->format->open(parser, reading, error);
     pl_source_close(parser->source);
     parser->source = NULL;
-    this->first_cut = parser->cut;
-    this->first_lines = parser->lines;
+    self->first_cut = parser->cut;
+    self->first_lines = parser->lines;
     return status;
 }
 
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error) {
-    parsing this = {.engine = engine, .inputs = inputs};
-    parley_status status = pl_parser_open_empty(reading->format, pool, &this.parser, error);
+    parsing self = {.engine = engine, .inputs = inputs};
+    parley_status status = pl_parser_open_empty(reading->format, pool, &self.parser, error);
     if (status == PARLEY_OK)
-        status = open_format(&this, reading, error);
+        status = open_format(&self, reading, error);
     if (status == PARLEY_OK)
-        status = parse_all(&this, mapped, error);
+        status = parse_all(&self, mapped, error);
     if (status == PARLEY_OK)
-        status = finish(&this, out, error);
-    pl_parser_close(&this.parser);
-    pl_free(this.chunks);
+        status = finish(&self, out, error);
+    pl_parser_close(&self.parser);
+    pl_free(self.chunks);
     return status;
 }

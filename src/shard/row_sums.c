@@ -9,7 +9,7 @@
 typedef struct sum_pass {
     const pl_team *team;
     pl_row_sum f;
-    pl_stretch_sum stretch; /* or NULL */
+    pl_chunk_sum stretch; /* or NULL */
     const void *context;
     const parley_data *data; /* whose entries `f` reads; NULL: none */
     double *sums;            /* hosted x lanes x PL_ROW_SUMS */
@@ -42,7 +42,7 @@ void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigne
     run_sums(&(sum_pass){.team = team, .f = f, .context = context, .sums = team->lane_sums}, count, sums);
 }
 
-void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums) {
+void pl_sum_chunks(const pl_team *team, pl_chunk_sum f, const void *context, unsigned count, double *sums) {
     run_sums(&(sum_pass){.team = team, .stretch = f, .context = context, .sums = team->lane_sums}, count, sums);
 }
 

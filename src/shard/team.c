@@ -121,7 +121,7 @@ static void ask_ahead(const pl_part *part, pl_walk *walk) {
         pl_range range = part->ranges[walk->asked_range];
         uint64_t begin = walk->asked_row ? walk->asked_row : range.begin, end = begin;
         while (end < range.end && start[end] - start[begin] < WALK_STEP)
-            end = end + PL_STRETCH < range.end ? end + PL_STRETCH : range.end;
+            end = end + PL_ROW_CHUNK < range.end ? end + PL_ROW_CHUNK : range.end;
         pl_data_ahead(walk->large, begin, end);
         walk->asked += start[end] - start[begin];
         walk->asked_range += end == range.end;

@@ -35,7 +35,7 @@ void pl_team_close(pl_team *team);
 
 /* A walk over the rows of a part, by stretches of rows [begin, end). Begin with {0}, or with pl_walk_entries(data) if
  * the entries of the rows are read, which may be larger than memory. */
-#define PL_STRETCH 64
+#define PL_ROW_CHUNK 64
 typedef struct pl_walk {
     uint64_t begin, end, range; /* `range` is the number of the next one */
     const parley_data *large;   /* its entries are read ahead and given back; NULL: it fits into memory */
@@ -48,14 +48,14 @@ static inline pl_walk pl_walk_entries(const parley_data *data) { return (pl_walk
 /* Reads ahead of the current stretch and gives back what lies behind it, or at the end of the walk all of it. */
 void pl_walk_read(const pl_part *part, pl_walk *walk);
 void pl_walk_leave(pl_walk *walk);
-/* Goes to the next stretch, of at most PL_STRETCH rows of one range. Returns false after the last one, and also if the
- * run must stop; pl_team_sum then tells all ranks. */
+/* Goes to the next stretch, of at most PL_ROW_CHUNK rows of one range. Returns false after the last one, and also if
+ * the run must stop; pl_team_sum then tells all ranks. */
 static inline bool pl_walk_on(const pl_part *part, pl_walk *walk) {
     while (walk->range <= part->count && !pl_stop_due()) {
         uint64_t last = walk->range ? part->ranges[walk->range - 1].end : 0;
         walk->begin = walk->end;
         if (walk->begin < last) {
-            walk->end = walk->begin + PL_STRETCH < last ? walk->begin + PL_STRETCH : last;
+            walk->end = walk->begin + PL_ROW_CHUNK < last ? walk->begin + PL_ROW_CHUNK : last;
             if (walk->large)
                 pl_walk_read(part, walk);
             return true;

@@ -11,41 +11,41 @@
 
 /* Words of one lane in one part of a piece. */
 static void draw_task(void *context, unsigned task) {
-    pl_gibbs *this = context;
-    const pl_lda *lda = this->lda;
-    unsigned lanes = this->team->lanes;
-    pl_gibbs_lane *lane = &this->lane[task];
-    pl_gibbs_worker *worker = &this->worker[task / lanes];
+    pl_gibbs *self = context;
+    const pl_lda *lda = self->lda;
+    unsigned lanes = self->team->lanes;
+    pl_gibbs_lane *lane = &self->lane[task];
+    pl_gibbs_worker *worker = &self->worker[task / lanes];
     pl_topic_sampler *sampler = &lane->sampler;
-    uint64_t range = worker->piece % this->pieces * lanes + (task % lanes + worker->part) % lanes;
+    uint64_t range = worker->piece % self->pieces * lanes + (task % lanes + worker->part) % lanes;
     uint64_t begin = worker->bounds[range], end = worker->bounds[range + 1];
-    if (!this->begun) { /* all words, in as many parts as there are lanes */
-        begin = worker->bounds[this->pieces * ((task + worker->part) % lanes)];
-        end = worker->bounds[this->pieces * ((task + worker->part) % lanes + 1)];
+    if (!self->begun) { /* all words, in as many parts as there are lanes */
+        begin = worker->bounds[self->pieces * ((task + worker->part) % lanes)];
+        end = worker->bounds[self->pieces * ((task + worker->part) % lanes + 1)];
     }
-    uint64_t number = worker->piece + (this->begun ? this->pieces : 0);
+    uint64_t number = worker->piece + (self->begun ? self->pieces : 0);
     sampler->stream = pl_stream_make(lda->seed, DRAW_STREAM + number * lanes + worker->part,
-                                     (uint64_t)this->team->first * lanes + task);
+                                     (uint64_t)self->team->first * lanes + task);
     pl_topic_begin(sampler, worker->before);
     for (uint64_t w = begin; w < end && !pl_stop_due(); w++) {
         uint64_t first = lane->first[w], tokens = lane->first[w + 1] - first;
-        double *row = (this->begun ? worker->table : this->v) + w * lda->topics;
+        double *row = (self->begun ? worker->table : self->v) + w * lda->topics;
         if (tokens > 0)
-            pl_topic_draw(sampler, row, lane->document + first, lane->topic + first, tokens, !this->begun);
+            pl_topic_draw(sampler, row, lane->document + first, lane->topic + first, tokens, !self->begun);
     }
 }
 
 /* Prepares the lanes of a worker: alpha, and what documents weigh. */
-static void prepare_lanes(pl_gibbs *this, unsigned k) {
-    const pl_lda *lda = this->lda;
-    const double *alpha = pl_lda_row(lda, this->worker[k].table, PL_LDA_ALPHA);
+static void prepare_lanes(pl_gibbs *self, unsigned k) {
+    const pl_lda *lda = self->lda;
+    const double *alpha = pl_lda_row(lda, self->worker[k].table, PL_LDA_ALPHA);
     double sum = 0;
     for (uint64_t t = 0; t < lda->topics; t++)
         sum += alpha[t];
-    for (unsigned l = 0; l < this->team->lanes; l++) {
-        pl_gibbs_lane *lane = &this->lane[k * this->team->lanes + l];
+    for (unsigned l = 0; l < self->team->lanes; l++) {
+        pl_gibbs_lane *lane = &self->lane[k * self->team->lanes + l];
         pl_topic_sampler *sampler = &lane->sampler;
-        double eta = pl_lda_row(lda, this->worker[k].table, PL_LDA_ETA)[0];
+        double eta = pl_lda_row(lda, self->worker[k].table, PL_LDA_ETA)[0];
         sampler->eta = (float)eta;
         sampler->words_eta = eta * (double)lda->words;
         sampler->log_sum = 0;
@@ -59,58 +59,58 @@ static void prepare_lanes(pl_gibbs *this, unsigned k) {
 }
 
 /* Adds the lanes' changes of the sums over words. */
-static void add_totals(pl_gibbs *this, unsigned k) {
-    pl_gibbs_worker *worker = &this->worker[k];
-    double *totals = pl_lda_row(this->lda, worker->table, PL_LDA_TOTALS);
-    for (uint64_t t = 0; t < this->lda->topics; t++) {
+static void add_totals(pl_gibbs *self, unsigned k) {
+    pl_gibbs_worker *worker = &self->worker[k];
+    double *totals = pl_lda_row(self->lda, worker->table, PL_LDA_TOTALS);
+    for (uint64_t t = 0; t < self->lda->topics; t++) {
         double sum = worker->before[t];
-        for (unsigned l = 0; l < this->team->lanes; l++)
-            sum += this->lane[k * this->team->lanes + l].sampler.total[t] - worker->before[t];
+        for (unsigned l = 0; l < self->team->lanes; l++)
+            sum += self->lane[k * self->team->lanes + l].sampler.total[t] - worker->before[t];
         totals[t] = sum;
     }
 }
 
-static void begin_part(pl_gibbs *this, unsigned k, unsigned part) {
-    pl_gibbs_worker *worker = &this->worker[k];
+static void begin_part(pl_gibbs *self, unsigned k, unsigned part) {
+    pl_gibbs_worker *worker = &self->worker[k];
     worker->part = part;
-    memcpy(worker->before, pl_lda_row(this->lda, worker->table, PL_LDA_TOTALS),
-           this->lda->topics * sizeof *worker->before);
+    memcpy(worker->before, pl_lda_row(self->lda, worker->table, PL_LDA_TOTALS),
+           self->lda->topics * sizeof *worker->before);
 }
 
 /* Adds the likelihood of the tokens that a worker has drawn. */
-static void note_piece(pl_gibbs *this, unsigned k) {
-    const pl_gibbs_worker *worker = &this->worker[k];
-    unsigned lanes = this->team->lanes;
-    uint64_t range = worker->piece % this->pieces * lanes, begin = worker->bounds[range],
+static void note_piece(pl_gibbs *self, unsigned k) {
+    const pl_gibbs_worker *worker = &self->worker[k];
+    unsigned lanes = self->team->lanes;
+    uint64_t range = worker->piece % self->pieces * lanes, begin = worker->bounds[range],
              end = worker->bounds[range + lanes];
     for (unsigned l = 0; l < lanes; l++) {
-        const pl_gibbs_lane *lane = &this->lane[k * lanes + l];
-        this->score.sums[2 * k] += lane->sampler.log_sum + log(lane->sampler.product);
-        this->score.sums[2 * k + 1] += (double)(lane->first[end] - lane->first[begin]);
+        const pl_gibbs_lane *lane = &self->lane[k * lanes + l];
+        self->score.sums[2 * k] += lane->sampler.log_sum + log(lane->sampler.product);
+        self->score.sums[2 * k + 1] += (double)(lane->first[end] - lane->first[begin]);
     }
 }
 
 /* A piece of all hosted workers. */
-static void draw_all(pl_gibbs *this) {
-    pl_engine *engine = this->team->engine;
-    unsigned lanes = this->team->lanes, hosted = this->team->hosted;
+static void draw_all(pl_gibbs *self) {
+    pl_engine *engine = self->team->engine;
+    unsigned lanes = self->team->lanes, hosted = self->team->hosted;
     for (unsigned k = 0; k < hosted; k++)
-        prepare_lanes(this, k);
+        prepare_lanes(self, k);
     for (unsigned part = 0; part < lanes; part++) {
         for (unsigned k = 0; k < hosted; k++)
-            begin_part(this, k, part);
-        engine->type->run(engine, draw_task, this, hosted * lanes);
-        for (unsigned k = 0; k < hosted && this->begun; k++)
-            add_totals(this, k);
+            begin_part(self, k, part);
+        engine->type->run(engine, draw_task, self, hosted * lanes);
+        for (unsigned k = 0; k < hosted && self->begun; k++)
+            add_totals(self, k);
     }
-    for (unsigned k = 0; k < hosted && this->begun; k++)
-        note_piece(this, k);
+    for (unsigned k = 0; k < hosted && self->begun; k++)
+        note_piece(self, k);
 }
 
 /* Adds the tokens of a lane to the counts of words and to their sums. */
-static void count_lane(const pl_gibbs *this, unsigned task, double *table) {
-    const pl_lda *lda = this->lda;
-    const pl_gibbs_lane *lane = &this->lane[task];
+static void count_lane(const pl_gibbs *self, unsigned task, double *table) {
+    const pl_lda *lda = self->lda;
+    const pl_gibbs_lane *lane = &self->lane[task];
     double *totals = pl_lda_row(lda, table, PL_LDA_TOTALS);
     for (uint64_t w = 0; w < lda->words; w++)
         for (uint64_t t = lane->first[w]; t < lane->first[w + 1]; t++) {
@@ -120,32 +120,32 @@ static void count_lane(const pl_gibbs *this, unsigned task, double *table) {
 }
 
 /* The counts of a worker's own tokens, in its table. */
-static void count_words(pl_gibbs *this, unsigned k) {
-    const pl_lda *lda = this->lda;
-    double *table = this->worker[k].table;
+static void count_words(pl_gibbs *self, unsigned k) {
+    const pl_lda *lda = self->lda;
+    double *table = self->worker[k].table;
     memset(table, 0, (lda->words + 1) * lda->topics * sizeof *table);
-    for (unsigned l = 0; l < this->team->lanes; l++)
-        count_lane(this, k * this->team->lanes + l, table);
+    for (unsigned l = 0; l < self->team->lanes; l++)
+        count_lane(self, k * self->team->lanes + l, table);
 }
 
 /* alpha by Minka's fixed point for the counts of the worker's documents. */
-static void learn_alpha(pl_gibbs *this, unsigned k, double *alpha) {
-    const pl_lda *lda = this->lda;
-    double sum = 0, bottom = 0, *top = this->worker[k].before;
+static void learn_alpha(pl_gibbs *self, unsigned k, double *alpha) {
+    const pl_lda *lda = self->lda;
+    double sum = 0, bottom = 0, *top = self->worker[k].before;
     for (uint64_t t = 0; t < lda->topics; t++) {
         sum += alpha[t];
         top[t] = 0;
     }
-    for (unsigned l = 0; l < this->team->lanes; l++) {
-        const pl_gibbs_lane *lane = &this->lane[k * this->team->lanes + l];
+    for (unsigned l = 0; l < self->team->lanes; l++) {
+        const pl_gibbs_lane *lane = &self->lane[k * self->team->lanes + l];
         const pl_topic_sampler *sampler = &lane->sampler;
         for (uint64_t d = 0; d < lane->documents; d++) {
             if (lane->length[d] > 0)
                 bottom += pl_psi(lane->length[d] + sum) - pl_psi(sum);
-            for (uint64_t t = 0; t < lda->topics && this->dense; t++)
+            for (uint64_t t = 0; t < lda->topics && self->dense; t++)
                 if (sampler->counts[d * sampler->stride + t])
                     top[t] += pl_psi(sampler->counts[d * sampler->stride + t] + alpha[t]) - pl_psi(alpha[t]);
-            for (uint64_t i = 0; !this->dense && i < sampler->length[d]; i++) {
+            for (uint64_t i = 0; !self->dense && i < sampler->length[d]; i++) {
                 const uint32_t *at = sampler->list + sampler->first[d] + pl_topic_at(i);
                 top[*at] += pl_psi(at[PL_TOPIC_BLOCK] + alpha[*at]) - pl_psi(alpha[*at]);
             }
@@ -156,27 +156,27 @@ static void learn_alpha(pl_gibbs *this, unsigned k, double *alpha) {
 }
 
 /* The first update of a worker: its counts, which replace v, and its share of what all workers keep. */
-static void offer_counts(pl_gibbs *this, unsigned k, pl_update *update) {
-    const pl_lda *lda = this->lda;
-    double *table = this->worker[k].table, share = this->alone ? 1.0 : this->team->weight[k] / lda->base.total;
-    *update = (pl_update){.shrink = this->alone ? 1.0 : 1.0 - share,
-                          .weight = this->team->weight[k],
+static void offer_counts(pl_gibbs *self, unsigned k, pl_update *update) {
+    const pl_lda *lda = self->lda;
+    double *table = self->worker[k].table, share = self->owns_v ? 1.0 : self->team->weight[k] / lda->base.total;
+    *update = (pl_update){.shrink = self->owns_v ? 1.0 : 1.0 - share,
+                          .weight = self->team->weight[k],
                           .count = lda->base.size,
                           .value = table};
     for (uint64_t j = (lda->words + PL_LDA_ALPHA) * lda->topics; j < lda->base.size; j++)
         table[j] *= share;
 }
 
-static bool learns(const pl_gibbs *this, uint64_t piece) { return piece / this->pieces + 1 > LEARN_AFTER; }
+static bool learns(const pl_gibbs *self, uint64_t piece) { return piece / self->pieces + 1 > LEARN_AFTER; }
 
 /* Begins the update of a worker: minus the rows of its words in the pieces of a round. */
-static bool begin_change(pl_gibbs *this, unsigned k) {
-    const pl_lda *lda = this->lda;
-    pl_gibbs_worker *worker = &this->worker[k];
-    uint64_t range = worker->piece % this->pieces * this->team->lanes, begin = worker->bounds[range],
-             end = worker->bounds[range + this->team->lanes], topics = lda->topics, rows = 0, count = 0;
+static bool begin_change(pl_gibbs *self, unsigned k) {
+    const pl_lda *lda = self->lda;
+    pl_gibbs_worker *worker = &self->worker[k];
+    uint64_t range = worker->piece % self->pieces * self->team->lanes, begin = worker->bounds[range],
+             end = worker->bounds[range + self->team->lanes], topics = lda->topics, rows = 0, count = 0;
     for (uint64_t w = begin; w < end; w++)
-        rows += pl_gibbs_has(this, k, w);
+        rows += pl_gibbs_has(self, k, w);
     rows += PL_LDA_ROWS;
     if (!pl_span_reserve(&worker->change, rows * topics * sizeof(double)) ||
         !pl_span_reserve(&worker->rows, rows * sizeof(uint32_t)))
@@ -184,7 +184,7 @@ static bool begin_change(pl_gibbs *this, unsigned k) {
     uint32_t *row = worker->rows.data;
     double *change = worker->change.data;
     for (uint64_t w = begin; w < end; w++)
-        if (pl_gibbs_has(this, k, w))
+        if (pl_gibbs_has(self, k, w))
             row[count++] = (uint32_t)w;
     for (unsigned i = 0; i < PL_LDA_ROWS; i++)
         row[count++] = (uint32_t)lda->words + i;
@@ -196,23 +196,23 @@ static bool begin_change(pl_gibbs *this, unsigned k) {
 }
 
 /* Ends a round of a worker. Its update is the changes of counts, and shares of what all workers change alike. */
-static void end_change(pl_gibbs *this, unsigned k, pl_update *update) {
-    const pl_lda *lda = this->lda;
-    pl_gibbs_worker *worker = &this->worker[k];
+static void end_change(pl_gibbs *self, unsigned k, pl_update *update) {
+    const pl_lda *lda = self->lda;
+    pl_gibbs_worker *worker = &self->worker[k];
     uint64_t topics = lda->topics;
-    bool whole = (worker->piece + 1) % this->pieces == 0;
-    if (lda->learns_alpha && whole && learns(this, worker->piece))
-        learn_alpha(this, k, pl_lda_row(lda, worker->table, PL_LDA_ALPHA));
-    pl_lda_row(lda, worker->table, PL_LDA_STEPS)[0] += (double)this->passes / (double)this->pieces;
+    bool whole = (worker->piece + 1) % self->pieces == 0;
+    if (lda->learns_alpha && whole && learns(self, worker->piece))
+        learn_alpha(self, k, pl_lda_row(lda, worker->table, PL_LDA_ALPHA));
+    pl_lda_row(lda, worker->table, PL_LDA_STEPS)[0] += (double)self->passes / (double)self->pieces;
     *update = (pl_update){.shrink = 1.0,
-                          .weight = this->team->weight[k],
+                          .weight = self->team->weight[k],
                           .count = lda->base.size,
                           .value = worker->table,
-                          .passes = (double)this->passes / (double)this->pieces};
-    if (this->alone)
+                          .passes = (double)self->passes / (double)self->pieces};
+    if (self->owns_v)
         return;
     const uint32_t *row = worker->rows.data;
-    double *change = worker->change.data, share = this->team->weight[k] / lda->base.total;
+    double *change = worker->change.data, share = self->team->weight[k] / lda->base.total;
     for (uint64_t i = 0; i < worker->changed; i++)
         for (uint64_t t = 0; t < topics; t++) {
             double *at = &change[i * topics + t];
@@ -224,12 +224,12 @@ static void end_change(pl_gibbs *this, unsigned k, pl_update *update) {
     update->value = change;
 }
 
-static parley_status take_tables(pl_gibbs *this, double *v, parley_error *error) {
-    uint64_t bytes = this->lda->base.size * sizeof *v;
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_gibbs_worker *worker = &this->worker[k];
+static parley_status take_tables(pl_gibbs *self, double *v, parley_error *error) {
+    uint64_t bytes = self->lda->base.size * sizeof *v;
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        pl_gibbs_worker *worker = &self->worker[k];
         worker->table = v;
-        if (this->alone)
+        if (self->owns_v)
             continue;
         if (!pl_span_reserve(&worker->copy, bytes))
             return pl_fail_memory(error, "a copy of the topics", bytes);
@@ -239,8 +239,8 @@ static parley_status take_tables(pl_gibbs *this, double *v, parley_error *error)
     return PARLEY_OK;
 }
 
-static parley_status fail_change(const pl_gibbs *this, parley_error *error) {
-    return pl_fail_memory(error, "changes of the topics", this->lda->base.size * sizeof(double));
+static parley_status fail_change(const pl_gibbs *self, parley_error *error) {
+    return pl_fail_memory(error, "changes of the topics", self->lda->base.size * sizeof(double));
 }
 
 /* The order of a document's list decides what is drawn, and must not depend on when a run was resumed. */
@@ -250,120 +250,120 @@ static void sort_task(void *context, unsigned task) {
         pl_topic_sort(&lane->sampler, (uint32_t)d);
 }
 
-static void sort_lists(pl_gibbs *this) {
-    pl_engine *engine = this->team->engine;
-    if (!this->dense)
-        engine->type->run(engine, sort_task, this, this->team->hosted * this->team->lanes);
+static void sort_lists(pl_gibbs *self) {
+    pl_engine *engine = self->team->engine;
+    if (!self->dense)
+        engine->type->run(engine, sort_task, self, self->team->hosted * self->team->lanes);
 }
 
 /* The first topics of all tokens. */
-static void begin_tokens(pl_gibbs *this, pl_update *update) {
-    draw_all(this);
-    this->begun = true;
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        count_words(this, k);
-        offer_counts(this, k, &update[k]);
+static void begin_tokens(pl_gibbs *self, pl_update *update) {
+    draw_all(self);
+    self->begun = true;
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        count_words(self, k);
+        offer_counts(self, k, &update[k]);
     }
 }
 
-static parley_status draw_round(pl_gibbs *this, pl_update *update, parley_error *error) {
-    unsigned hosted = this->team->hosted;
-    for (unsigned k = 0; k < hosted && !this->alone; k++)
-        if (!begin_change(this, k))
-            return fail_change(this, error);
-    for (uint64_t pass = 0; pass < this->passes && !pl_stop_due(); pass++) {
-        sort_lists(this);
-        draw_all(this);
-        for (unsigned k = 0; k < hosted && pass + 1 < this->passes; k++)
-            this->worker[k].piece++;
+static parley_status draw_round(pl_gibbs *self, pl_update *update, parley_error *error) {
+    unsigned hosted = self->team->hosted;
+    for (unsigned k = 0; k < hosted && !self->owns_v; k++)
+        if (!begin_change(self, k))
+            return fail_change(self, error);
+    for (uint64_t pass = 0; pass < self->passes && !pl_stop_due(); pass++) {
+        sort_lists(self);
+        draw_all(self);
+        for (unsigned k = 0; k < hosted && pass + 1 < self->passes; k++)
+            self->worker[k].piece++;
     }
     for (unsigned k = 0; k < hosted; k++)
-        end_change(this, k, &update[k]);
+        end_change(self, k, &update[k]);
     return PARLEY_OK;
 }
 
 /* Pieces that were made before, by the passes that v counts. */
-static uint64_t pieces_of(const pl_gibbs *this, double *v) {
-    return (uint64_t)(pl_lda_row(this->lda, v, PL_LDA_STEPS)[0] * (double)this->pieces + 0.5);
+static uint64_t pieces_of(const pl_gibbs *self, double *v) {
+    return (uint64_t)(pl_lda_row(self->lda, v, PL_LDA_STEPS)[0] * (double)self->pieces + 0.5);
 }
 
 /* The sums over words are whole numbers and stay exact, so that only eta is left to renew. */
-static parley_status renew(const pl_gibbs *this, double *v, uint64_t piece, parley_error *error) {
-    bool due = this->begun && this->lda->learns_eta && piece % this->pieces == 0 && learns(this, piece);
-    return due ? pl_lda_renew(this->lda, this->team->engine, v, true, error) : PARLEY_OK;
+static parley_status renew(const pl_gibbs *self, double *v, uint64_t piece, parley_error *error) {
+    bool due = self->begun && self->lda->learns_eta && piece % self->pieces == 0 && learns(self, piece);
+    return due ? pl_lda_renew(self->lda, self->team->engine, v, true, error) : PARLEY_OK;
 }
 
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
-    pl_gibbs *this = (pl_gibbs *)local;
-    double began = pl_engine_now(this->team->engine);
-    uint64_t piece = pieces_of(this, v);
+    pl_gibbs *self = (pl_gibbs *)local;
+    double began = pl_engine_now(self->team->engine);
+    uint64_t piece = pieces_of(self, v);
     (void)evaluation, (void)round;
-    this->v = v;
-    for (unsigned k = 0; k < this->team->hosted; k++)
-        this->worker[k].piece = piece;
-    parley_status status = renew(this, v, piece, error);
+    self->v = v;
+    for (unsigned k = 0; k < self->team->hosted; k++)
+        self->worker[k].piece = piece;
+    parley_status status = renew(self, v, piece, error);
     if (status == PARLEY_OK)
-        status = take_tables(this, v, error);
-    if (status == PARLEY_OK && this->begun)
-        status = draw_round(this, update, error);
+        status = take_tables(self, v, error);
+    if (status == PARLEY_OK && self->begun)
+        status = draw_round(self, update, error);
     else if (status == PARLEY_OK)
-        begin_tokens(this, update);
-    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++)
-        update[k].seconds = pl_engine_now(this->team->engine) - began;
+        begin_tokens(self, update);
+    for (unsigned k = 0; k < self->team->hosted && status == PARLEY_OK; k++)
+        update[k].seconds = pl_engine_now(self->team->engine) - began;
     return status;
 }
 
 /* Workers at their own pace: each draws the tokens of its words from its own copy of v. */
 
 static void add_words(const void *context, const pl_part *part, double *sums) {
-    const pl_gibbs *this = context;
-    count_lane(this, (unsigned)(part - this->team->parts), sums);
+    const pl_gibbs *self = context;
+    count_lane(self, (unsigned)(part - self->team->parts), sums);
 }
 
-static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
-    pl_gibbs *this = (pl_gibbs *)local;
-    const pl_lda *lda = this->lda;
+static parley_status prepare_async(pl_local *local, double *v, parley_error *error) {
+    pl_gibbs *self = (pl_gibbs *)local;
+    const pl_lda *lda = self->lda;
     parley_status status = PARLEY_OK;
-    this->v = v;
-    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++) {
-        this->worker[k].table = v;
-        this->worker[k].piece = pieces_of(this, v);
-        status = this->listed ? PARLEY_OK : pl_gibbs_list(this, k, error);
+    self->v = v;
+    for (unsigned k = 0; k < self->team->hosted && status == PARLEY_OK; k++) {
+        self->worker[k].table = v;
+        self->worker[k].piece = pieces_of(self, v);
+        status = self->listed ? PARLEY_OK : pl_gibbs_list(self, k, error);
     }
-    this->listed = true;
-    if (status == PARLEY_OK && !this->begun) {
-        draw_all(this);
-        status = pl_sum_tables(this->team, (lda->words + 1) * lda->topics, add_words, this, v, error);
+    self->listed = true;
+    if (status == PARLEY_OK && !self->begun) {
+        draw_all(self);
+        status = pl_sum_tables(self->team, (lda->words + 1) * lda->topics, add_words, self, v, error);
     }
-    this->begun = true;
-    sort_lists(this);
-    return status == PARLEY_OK ? renew(this, v, pieces_of(this, v), error) : status;
+    self->begun = true;
+    sort_lists(self);
+    return status == PARLEY_OK ? renew(self, v, pieces_of(self, v), error) : status;
 }
 
-static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+static parley_status work_async(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
                                 parley_error *error) {
-    pl_gibbs *this = (pl_gibbs *)local;
-    pl_gibbs_worker *worker = &this->worker[k];
-    unsigned lanes = this->team->lanes;
-    double began = pl_engine_now(this->team->engine);
+    pl_gibbs *self = (pl_gibbs *)local;
+    pl_gibbs_worker *worker = &self->worker[k];
+    unsigned lanes = self->team->lanes;
+    double began = pl_engine_now(self->team->engine);
     worker->table = v;
-    worker->piece = (round->number - 1) * this->passes;
-    if (!begin_change(this, k))
-        return fail_change(this, error);
-    for (uint64_t pass = 0; pass < this->passes && !pl_stop_due(); pass++, worker->piece++) {
-        prepare_lanes(this, k);
+    worker->piece = (round->number - 1) * self->passes;
+    if (!begin_change(self, k))
+        return fail_change(self, error);
+    for (uint64_t pass = 0; pass < self->passes && !pl_stop_due(); pass++, worker->piece++) {
+        prepare_lanes(self, k);
         for (unsigned part = 0; part < lanes; part++) {
-            begin_part(this, k, part);
+            begin_part(self, k, part);
             for (unsigned l = 0; l < lanes; l++)
-                draw_task(this, k * lanes + l);
-            add_totals(this, k);
+                draw_task(self, k * lanes + l);
+            add_totals(self, k);
         }
-        note_piece(this, k);
+        note_piece(self, k);
     }
     worker->piece--;
-    end_change(this, k, update);
-    update->seconds = pl_engine_now(this->team->engine) - began;
+    end_change(self, k, update);
+    update->seconds = pl_engine_now(self->team->engine) - began;
     return PARLEY_OK;
 }
 
@@ -375,34 +375,34 @@ static const uint32_t *entries_read(const pl_local *local, unsigned k, uint64_t 
 
 /* Adds a block of words to the average. */
 static void average_task(void *context, unsigned block) {
-    const pl_gibbs *this = context;
-    uint64_t size = this->lda->words * this->lda->topics, begin = (uint64_t)block * AVERAGE_BLOCK;
+    const pl_gibbs *self = context;
+    uint64_t size = self->lda->words * self->lda->topics, begin = (uint64_t)block * AVERAGE_BLOCK;
     uint64_t end = begin + AVERAGE_BLOCK < size ? begin + AVERAGE_BLOCK : size;
     for (uint64_t j = begin; j < end; j++)
-        this->lda->average->sum[j] += (float)this->sample[j];
+        self->lda->average->sum[j] += (float)self->sample[j];
 }
 
 /* Adds v to the average after the burn-in, once for each pass. */
-static void average(pl_gibbs *this, const double *v) {
-    const pl_lda *lda = this->lda;
-    pl_engine *engine = this->team->engine;
+static void average(pl_gibbs *self, const double *v) {
+    const pl_lda *lda = self->lda;
+    pl_engine *engine = self->team->engine;
     uint64_t pass = (uint64_t)(v[(lda->words + PL_LDA_STEPS) * lda->topics] + 1e-6); /* those that are complete */
-    if (!((double)pass > this->burn_in) || pass == this->averaged || !this->begun)
+    if (!((double)pass > self->burn_in) || pass == self->averaged || !self->begun)
         return;
-    this->averaged = pass;
-    this->sample = v;
+    self->averaged = pass;
+    self->sample = v;
     lda->average->samples++;
-    engine->type->run(engine, average_task, this,
+    engine->type->run(engine, average_task, self,
                       (unsigned)((lda->words * lda->topics + AVERAGE_BLOCK - 1) / AVERAGE_BLOCK));
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
-    pl_gibbs *this = (pl_gibbs *)local;
+    pl_gibbs *self = (pl_gibbs *)local;
     (void)update;
-    pl_topic_copy(this->lda, v, w);
-    average(this, v);
-    return pl_topic_evaluate(&this->score, this->team, evaluation, error);
+    pl_topic_copy(self->lda, v, w);
+    average(self, v);
+    return pl_topic_evaluate(&self->score, self->team, evaluation, error);
 }
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
@@ -416,28 +416,28 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 }
 
 static void state(pl_local *local, pl_state *state) {
-    pl_gibbs *this = (pl_gibbs *)local;
-    pl_lda_average *average = this->lda->average;
-    PL_STATE_VALUES(state, "gibbs", PL_VALUE(this->score.latest), PL_VALUE(this->begun), PL_VALUE(this->averaged),
+    pl_gibbs *self = (pl_gibbs *)local;
+    pl_lda_average *average = self->lda->average;
+    PL_STATE_VALUES(state, "gibbs", PL_VALUE(self->score.latest), PL_VALUE(self->begun), PL_VALUE(self->averaged),
                     PL_WITHIN(average->samples, 0, PL_MOST_WHOLE));
     if (average->sum)
-        pl_state_array(state, "gibbs_samples", average->sum, PL_F32, this->lda->words * this->lda->topics);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_gibbs_worker *worker = &this->worker[k];
+        pl_state_array(state, "gibbs_samples", average->sum, PL_F32, self->lda->words * self->lda->topics);
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        pl_gibbs_worker *worker = &self->worker[k];
         pl_state_of(state, "local", k);
-        pl_state_array(state, "gibbs_sums", this->score.sums + 2 * (uint64_t)k, PL_F64, 2);
+        pl_state_array(state, "gibbs_sums", self->score.sums + 2 * (uint64_t)k, PL_F64, 2);
         pl_state_array(state, "gibbs_topics", worker->topics.data, PL_U32, worker->tokens);
         bool valid = true;
         for (uint64_t t = 0; t < worker->tokens && state->restoring; t++)
-            valid = valid && ((uint32_t *)worker->topics.data)[t] < this->lda->topics;
+            valid = valid && ((uint32_t *)worker->topics.data)[t] < self->lda->topics;
         if (!valid) {
             pl_state_refuse(state, "gibbs_topics", "has topics that do not exist");
             return;
         }
     }
-    for (unsigned task = 0; task < this->team->hosted * this->team->lanes; task++)
-        if (state->restoring && state->status == PARLEY_OK && this->begun)
-            pl_gibbs_count(this, task);
+    for (unsigned task = 0; task < self->team->hosted * self->team->lanes; task++)
+        if (state->restoring && state->status == PARLEY_OK && self->begun)
+            pl_gibbs_count(self, task);
 }
 
 static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
@@ -453,7 +453,7 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
 
 static const char *const reads[] = {"lanes", "burn_in", "sampler", "local_epochs", NULL};
 static const pl_local_restart restart = {.start = start};
-static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
+static const pl_local_async async = {prepare_async, work_async, entries_read};
 
 const pl_local_type pl_local_gibbs = {
     .name = "gibbs",
@@ -462,7 +462,7 @@ const pl_local_type pl_local_gibbs = {
     .traits = PL_MAY_BE_ADDED | PL_STEPS_IN_V,
     .settings = reads,
     .restart = &restart,
-    .alone = &alone,
+    .async = &async,
     .check = check,
     .bytes = pl_gibbs_bytes,
     .open = pl_gibbs_open,

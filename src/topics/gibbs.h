@@ -44,7 +44,7 @@ typedef struct pl_gibbs {
     pl_team *team;
     pl_gibbs_worker *worker; /* hosted */
     pl_gibbs_lane *lane;     /* hosted x lanes */
-    bool alone, begun;       /* begun: tokens have topics */
+    bool owns_v, begun;      /* begun: tokens have topics */
     bool dense, listed;      /* listed: workers know which entries they read */
     double burn_in;
     uint64_t averaged; /* the pass of the last sample in the average */
@@ -60,10 +60,10 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
 uint64_t pl_gibbs_bytes(const pl_setup *setup);
 void pl_gibbs_close(pl_local *local);
 /* Counts the topics of a lane's documents anew. */
-void pl_gibbs_count(pl_gibbs *this, unsigned task);
+void pl_gibbs_count(pl_gibbs *self, unsigned task);
 /* Lists the entries of v that a worker reads, unless it reads most of them. */
-parley_status pl_gibbs_list(pl_gibbs *this, unsigned worker, parley_error *error);
+parley_status pl_gibbs_list(pl_gibbs *self, unsigned worker, parley_error *error);
 /* Whether a worker has tokens of the word. */
-bool pl_gibbs_has(const pl_gibbs *this, unsigned worker, uint64_t word);
+bool pl_gibbs_has(const pl_gibbs *self, unsigned worker, uint64_t word);
 
 #endif

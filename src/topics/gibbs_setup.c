@@ -14,22 +14,23 @@ uint64_t pl_gibbs_bytes(const pl_setup *setup) {
     double documents = lda->topics <= MOST_DENSE ? lda->documents * (double)pl_topic_stride(lda->topics) * 2
                                                  : tokens * 8 + lda->documents * PL_TOPIC_BLOCK * 8;
     return (uint64_t)(tokens * 8 + documents) + hosted * lanes * lda->words * 8 +
-           (setup->alone ? 0 : 2 * hosted * lda->base.size * sizeof(double)) + lda->words * lda->topics * sizeof(float);
+           (setup->owns_v ? 0 : 2 * hosted * lda->base.size * sizeof(double)) +
+           lda->words * lda->topics * sizeof(float);
 }
 
 void pl_gibbs_close(pl_local *local) {
-    pl_gibbs *this = (pl_gibbs *)local;
-    for (unsigned k = 0; this->worker && k < this->team->hosted; k++) {
-        pl_span_free(&this->worker[k].copy);
-        pl_span_free(&this->worker[k].topics);
-        pl_span_free(&this->worker[k].change);
-        pl_span_free(&this->worker[k].rows);
-        pl_free(this->worker[k].bounds);
-        pl_free(this->worker[k].before);
-        pl_free(this->worker[k].reads);
+    pl_gibbs *self = (pl_gibbs *)local;
+    for (unsigned k = 0; self->worker && k < self->team->hosted; k++) {
+        pl_span_free(&self->worker[k].copy);
+        pl_span_free(&self->worker[k].topics);
+        pl_span_free(&self->worker[k].change);
+        pl_span_free(&self->worker[k].rows);
+        pl_free(self->worker[k].bounds);
+        pl_free(self->worker[k].before);
+        pl_free(self->worker[k].reads);
     }
-    for (unsigned i = 0; this->lane && i < this->team->hosted * this->team->lanes; i++) {
-        pl_gibbs_lane *lane = &this->lane[i];
+    for (unsigned i = 0; self->lane && i < self->team->hosted * self->team->lanes; i++) {
+        pl_gibbs_lane *lane = &self->lane[i];
         void *owned[] = {lane->first,         lane->document,       lane->length,
                          lane->sampler.alpha, lane->sampler.total,  lane->sampler.counts,
                          lane->sampler.first, lane->sampler.length, lane->sampler.norm};
@@ -37,20 +38,20 @@ void pl_gibbs_close(pl_local *local) {
         for (unsigned j = 0; j < sizeof owned / sizeof *owned; j++)
             pl_free(owned[j]);
     }
-    pl_free(this->worker);
-    pl_free(this->lane);
-    pl_free(this->score.sums);
-    pl_free(this);
+    pl_free(self->worker);
+    pl_free(self->lane);
+    pl_free(self->score.sums);
+    pl_free(self);
 }
 
 static uint64_t count_at(const pl_matrix *x, uint64_t e) { return x->value ? (uint64_t)x->value[e] : 1; }
 
 /* Puts the tokens of a lane in the order of words. */
-static parley_status take_tokens(pl_gibbs *this, unsigned task, parley_error *error) {
-    pl_gibbs_lane *lane = &this->lane[task];
-    const pl_part *part = &this->team->parts[task];
-    const pl_matrix *x = &this->lda->base.data->x;
-    uint64_t words = this->lda->words, document = 0;
+static parley_status take_tokens(pl_gibbs *self, unsigned task, parley_error *error) {
+    pl_gibbs_lane *lane = &self->lane[task];
+    const pl_part *part = &self->team->parts[task];
+    const pl_matrix *x = &self->lda->base.data->x;
+    uint64_t words = self->lda->words, document = 0;
     lane->documents = part->rows;
     parley_status status = pl_take(&lane->first, words + 2, sizeof *lane->first, "tokens", error);
     if (status == PARLEY_OK)
@@ -76,18 +77,18 @@ static parley_status take_tokens(pl_gibbs *this, unsigned task, parley_error *er
     return status; /* now first[w] is the first token of word w */
 }
 
-static bool is_dense(const pl_gibbs *this, const parley_settings *settings) {
+static bool is_dense(const pl_gibbs *self, const parley_settings *settings) {
     bool fits = true;
-    for (unsigned task = 0; task < this->team->hosted * this->team->lanes; task++)
-        for (uint64_t d = 0; d < this->lane[task].documents; d++)
-            fits = fits && this->lane[task].length[d] <= MOST_COUNT;
-    return fits && settings->sampler != PL_SPARSE && (settings->sampler == PL_DENSE || this->lda->topics <= MOST_DENSE);
+    for (unsigned task = 0; task < self->team->hosted * self->team->lanes; task++)
+        for (uint64_t d = 0; d < self->lane[task].documents; d++)
+            fits = fits && self->lane[task].length[d] <= MOST_COUNT;
+    return fits && settings->sampler != PL_SPARSE && (settings->sampler == PL_DENSE || self->lda->topics <= MOST_DENSE);
 }
 
 /* Lists of the topics that documents have. */
-static parley_status open_lists(pl_gibbs *this, pl_gibbs_lane *lane, parley_error *error) {
+static parley_status open_lists(pl_gibbs *self, pl_gibbs_lane *lane, parley_error *error) {
     pl_topic_sampler *sampler = &lane->sampler;
-    uint64_t topics = this->lda->topics, room = 0;
+    uint64_t topics = self->lda->topics, room = 0;
     const char *what = "the topics of documents";
     parley_status status = pl_take(&sampler->first, lane->documents + 1, sizeof *sampler->first, what, error);
     if (status == PARLEY_OK)
@@ -104,9 +105,9 @@ static parley_status open_lists(pl_gibbs *this, pl_gibbs_lane *lane, parley_erro
     return status;
 }
 
-static parley_status open_sampler(pl_gibbs *this, pl_gibbs_lane *lane, parley_error *error) {
+static parley_status open_sampler(pl_gibbs *self, pl_gibbs_lane *lane, parley_error *error) {
     pl_topic_sampler *sampler = &lane->sampler;
-    uint64_t topics = this->lda->topics, stride = pl_topic_stride(topics);
+    uint64_t topics = self->lda->topics, stride = pl_topic_stride(topics);
     uint64_t parts = (stride / 16 + 15) / 16 * 16, running = stride + 16 > parts ? stride + 16 : parts;
     const char *what = "the topics of documents";
     sampler->topics = topics;
@@ -123,32 +124,32 @@ static parley_status open_sampler(pl_gibbs *this, pl_gibbs_lane *lane, parley_er
     sampler->q = sampler->inverse + stride;
     sampler->part = sampler->q + stride + 16;
     sampler->running = sampler->part + parts;
-    return this->dense
+    return self->dense
                ? pl_take(&sampler->counts, lane->documents * stride + stride, sizeof *sampler->counts, what, error)
-               : open_lists(this, lane, error);
+               : open_lists(self, lane, error);
 }
 
 /* Divides the words of a worker into ranges of about equally many tokens. */
-static parley_status open_worker(pl_gibbs *this, unsigned k, parley_error *error) {
-    pl_gibbs_worker *worker = &this->worker[k];
-    unsigned lanes = this->team->lanes;
-    pl_gibbs_lane *lane = &this->lane[k * lanes];
-    uint64_t ranges = this->pieces * lanes, seen = 0, range = 1;
+static parley_status open_worker(pl_gibbs *self, unsigned k, parley_error *error) {
+    pl_gibbs_worker *worker = &self->worker[k];
+    unsigned lanes = self->team->lanes;
+    pl_gibbs_lane *lane = &self->lane[k * lanes];
+    uint64_t ranges = self->pieces * lanes, seen = 0, range = 1;
     parley_status status = pl_take(&worker->bounds, ranges + 1, sizeof *worker->bounds, "tokens", error);
     if (status == PARLEY_OK)
-        status = pl_take(&worker->before, this->lda->topics, sizeof *worker->before, "tokens", error);
+        status = pl_take(&worker->before, self->lda->topics, sizeof *worker->before, "tokens", error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned l = 0; l < lanes; l++)
         worker->tokens += lane[l].tokens;
-    for (uint64_t w = 0; w < this->lda->words; w++) {
+    for (uint64_t w = 0; w < self->lda->words; w++) {
         for (unsigned l = 0; l < lanes; l++)
             seen += lane[l].first[w + 1] - lane[l].first[w];
         while (range < ranges && seen * ranges >= worker->tokens * range)
             worker->bounds[range++] = w + 1;
     }
     for (; range <= ranges; range++)
-        worker->bounds[range] = this->lda->words;
+        worker->bounds[range] = self->lda->words;
     if (!pl_span_reserve(&worker->topics, (worker->tokens + 1) * sizeof(uint32_t)))
         return pl_fail_memory(error, "tokens", worker->tokens * sizeof(uint32_t));
     uint32_t *topic = worker->topics.data;
@@ -157,51 +158,51 @@ static parley_status open_worker(pl_gibbs *this, unsigned k, parley_error *error
     return status;
 }
 
-static parley_status open_all(pl_gibbs *this, const parley_settings *settings, parley_error *error) {
-    unsigned hosted = this->team->hosted, tasks = hosted * this->team->lanes;
-    pl_lda_average *average = this->lda->average;
-    parley_status status = pl_take(&this->worker, hosted, sizeof *this->worker, "gibbs", error);
+static parley_status open_all(pl_gibbs *self, const parley_settings *settings, parley_error *error) {
+    unsigned hosted = self->team->hosted, tasks = hosted * self->team->lanes;
+    pl_lda_average *average = self->lda->average;
+    parley_status status = pl_take(&self->worker, hosted, sizeof *self->worker, "gibbs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->lane, tasks, sizeof *this->lane, "gibbs", error);
+        status = pl_take(&self->lane, tasks, sizeof *self->lane, "gibbs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->score.sums, 2 * (uint64_t)hosted, sizeof *this->score.sums, "gibbs", error);
+        status = pl_take(&self->score.sums, 2 * (uint64_t)hosted, sizeof *self->score.sums, "gibbs", error);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
-        status = take_tokens(this, task, error);
+        status = take_tokens(self, task, error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
-        status = open_worker(this, k, error);
+        status = open_worker(self, k, error);
     if (status == PARLEY_OK)
-        this->dense = is_dense(this, settings);
+        self->dense = is_dense(self, settings);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
-        status = open_sampler(this, &this->lane[task], error);
-    if (status == PARLEY_OK && !average->sum && isfinite(this->burn_in))
-        status = pl_take(&average->sum, this->lda->words * this->lda->topics, sizeof *average->sum, "samples", error);
+        status = open_sampler(self, &self->lane[task], error);
+    if (status == PARLEY_OK && !average->sum && isfinite(self->burn_in))
+        status = pl_take(&average->sum, self->lda->words * self->lda->topics, sizeof *average->sum, "samples", error);
     return status;
 }
 
-void pl_gibbs_count(pl_gibbs *this, unsigned task) {
-    pl_gibbs_lane *lane = &this->lane[task];
-    if (this->dense)
+void pl_gibbs_count(pl_gibbs *self, unsigned task) {
+    pl_gibbs_lane *lane = &self->lane[task];
+    if (self->dense)
         memset(lane->sampler.counts, 0, lane->documents * lane->sampler.stride * sizeof *lane->sampler.counts);
-    for (uint64_t d = 0; d < lane->documents && !this->dense; d++)
+    for (uint64_t d = 0; d < lane->documents && !self->dense; d++)
         pl_topic_clear(&lane->sampler, (uint32_t)d);
     for (uint64_t t = 0; t < lane->tokens; t++)
         pl_topic_count(&lane->sampler, lane->document[t], lane->topic[t]);
 }
 
-bool pl_gibbs_has(const pl_gibbs *this, unsigned worker, uint64_t word) {
-    const pl_gibbs_lane *lane = &this->lane[worker * this->team->lanes];
-    for (unsigned l = 0; l < this->team->lanes; l++)
+bool pl_gibbs_has(const pl_gibbs *self, unsigned worker, uint64_t word) {
+    const pl_gibbs_lane *lane = &self->lane[worker * self->team->lanes];
+    for (unsigned l = 0; l < self->team->lanes; l++)
         if (lane[l].first[word + 1] > lane[l].first[word])
             return true;
     return false;
 }
 
-parley_status pl_gibbs_list(pl_gibbs *this, unsigned k, parley_error *error) {
-    const pl_lda *lda = this->lda;
-    pl_gibbs_worker *worker = &this->worker[k];
+parley_status pl_gibbs_list(pl_gibbs *self, unsigned k, parley_error *error) {
+    const pl_lda *lda = self->lda;
+    pl_gibbs_worker *worker = &self->worker[k];
     uint64_t rows = 0;
     for (uint64_t w = 0; w < lda->words; w++)
-        rows += pl_gibbs_has(this, k, w);
+        rows += pl_gibbs_has(self, k, w);
     worker->count = lda->base.size;
     if (worker->reads || 2 * rows > lda->words)
         return PARLEY_OK;
@@ -211,7 +212,7 @@ parley_status pl_gibbs_list(pl_gibbs *this, unsigned k, parley_error *error) {
         return status;
     worker->count = 0;
     for (uint64_t w = 0; w < lda->words + PL_LDA_ROWS; w++)
-        for (uint64_t t = 0; t < lda->topics && (w >= lda->words || pl_gibbs_has(this, k, w)); t++)
+        for (uint64_t t = 0; t < lda->topics && (w >= lda->words || pl_gibbs_has(self, k, w)); t++)
             worker->reads[worker->count++] = (uint32_t)(w * lda->topics + t);
     return status;
 }
@@ -220,30 +221,30 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
     const parley_settings *settings = setup->settings;
     const pl_lda *lda = pl_lda_of(setup->problem);
     double epochs = settings->local_epochs;
-    pl_gibbs *this;
+    pl_gibbs *self;
     if (lda->base.data->weight)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "local solver gibbs draws whole tokens, so documents cannot have weights");
     for (uint64_t e = 0; e < lda->base.data->x.nonzeros && lda->base.data->x.value; e++)
         if (lda->base.data->x.value[e] != floorf(lda->base.data->x.value[e]))
             return pl_fail(error, PARLEY_BAD_INPUT, "local solver gibbs draws whole tokens, so counts must be whole");
-    parley_status status = pl_take(&this, 1, sizeof *this, "gibbs", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "gibbs", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (pl_gibbs){.base = {&pl_local_gibbs},
+    *self = (pl_gibbs){.base = {&pl_local_gibbs},
                        .lda = lda,
                        .team = setup->team,
-                       .alone = setup->alone,
+                       .owns_v = setup->owns_v,
                        .burn_in = settings->burn_in  ? (double)settings->burn_in
                                   : settings->passes ? floor((double)settings->passes / 2)
                                                      : INFINITY,
                        .pieces = epochs < 1 ? (uint64_t)(1.0 / epochs + 0.5) : 1,
                        .passes = epochs < 1 ? 1 : (uint64_t)(epochs + 0.5),
                        .score.latest = lda->entropy};
-    status = open_all(this, settings, error);
+    status = open_all(self, settings, error);
     if (status != PARLEY_OK)
-        pl_gibbs_close(&this->base);
+        pl_gibbs_close(&self->base);
     else
-        *out = &this->base;
+        *out = &self->base;
     return status;
 }

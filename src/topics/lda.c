@@ -386,7 +386,7 @@ const pl_problem_type pl_problem_lda = {
                "words. Labels are not used.",
     .commands = PL_FOR_CHANGE | PL_FOR_TOPICS,
     .by_change = true,
-    .lean = true,
+    .keeps_latest = true,
     .short_rounds = true,
     .reads = reads,
     .model_type = &pl_model_lda,

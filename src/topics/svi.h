@@ -63,7 +63,7 @@ typedef struct pl_svi {
     pl_topic_rule rule;
     double tau0, kappa;
     bool all;         /* --batch all: the rate is 1 */
-    bool alone;       /* the only worker steps in v */
+    bool owns_v;      /* the only worker steps in v */
     uint64_t slices;  /* of a batch */
     uint64_t batches; /* of an epoch */
     uint64_t epoch;   /* 1 + the number of the epoch whose order the lanes have; 0: none */

@@ -15,7 +15,7 @@
 /* What the tasks of this rank share. */
 typedef struct tasks {
     pl_run *run;
-    pl_stretch stretch;
+    pl_async_round stretch;
     pl_straggler straggler;
     atomic_bool failed;    /* a task of this rank */
     double *waited;        /* by worker: seconds in `swap` */
@@ -68,7 +68,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
         return status;
     pl_round round = run->asked;
     round.number = turn->clock + 1;
-    status = run->method.local->alone->work(run->local, k, &round, turn->v, update, error);
+    status = run->method.local->async->work(run->local, k, &round, turn->v, update, error);
     if (status != PARLEY_OK)
         return status;
     pl_charge_update(run, k, update);
@@ -143,7 +143,7 @@ static parley_status prepare(pl_run *run, parley_error *error) {
         run->update[k] = (pl_update){.shrink = 1.0};
         run->share[k] = 1.0;
     }
-    return run->method.local->alone->prepare(run->local, run->tables.v, error);
+    return run->method.local->async->prepare(run->local, run->tables.v, error);
 }
 
 static parley_status stretch(pl_run *run, parley_error *error) {

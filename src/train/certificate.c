@@ -101,7 +101,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     best->latest_gap = bound.objective - bound.dual;
     bool as_good = bound.objective <= best->least + run->type->noise * fabs(best->least);
     best->least = fmin(best->least, bound.objective);
-    if (bound.objective < best->objective || run->type->lean || (run->type->noise > 0 && as_good)) {
+    if (bound.objective < best->objective || run->type->keeps_latest || (run->type->noise > 0 && as_good)) {
         best->objective = bound.objective;
         best->value = at->value;
         if (best->w != run->w)

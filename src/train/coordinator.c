@@ -41,7 +41,7 @@ static parley_status measure(pl_run *run, const double *v, double *w, uint64_t c
     return status;
 }
 
-static parley_status look_until_parked(pl_run *run, const pl_stretch *stretch, double *v, double *w,
+static parley_status look_until_parked(pl_run *run, const pl_async_round *stretch, double *v, double *w,
                                        parley_error *error) {
     const pl_exchange_view *view = run->method.exchange->view;
     uint64_t every = run->settings->view_every, wanted = stretch->from + (every ? every : 1), seen;
@@ -64,7 +64,7 @@ static parley_status look_until_parked(pl_run *run, const pl_stretch *stretch, d
     }
 }
 
-parley_status pl_coordinate(pl_run *run, const pl_stretch *stretch, parley_error *error) {
+parley_status pl_coordinate(pl_run *run, const pl_async_round *stretch, parley_error *error) {
     double *v, *w = NULL;
     parley_status status = pl_take(&v, run->exchange->size, sizeof *v, "the view of the model", error);
     if (status == PARLEY_OK)

@@ -82,7 +82,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
 /* The log line of this round, without the parts of other ranks. */
 static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace, pl_plan_trace *plan) {
     double round = (double)run->round;
-    pl_clocked_trace(run, pace);
+    pl_timed_trace(run, pace);
     *plan = (pl_plan_trace){pl_forecast_seconds(&run->forecast, round), pl_forecast_gap(&run->forecast, round)};
     return (pl_round_trace){.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
@@ -90,7 +90,7 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace, pl_pla
                             .sigma = run->asked.sigma,
                             .gamma = run->gamma,
                             .local_epochs = run->work.epochs,
-                            .local_steps = pl_clocked_steps(run),
+                            .local_steps = pl_timed_steps(run),
                             .pace = run->work.paced ? pace : NULL,
                             .plan = run->forecast.count && run->evaluated ? plan : NULL,
                             .evaluated = run->evaluated,
@@ -130,7 +130,7 @@ static bool has_passed(const pl_run *run) {
 
 static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     double flags[PL_DECISIONS] = {0};
-    parley_status status = pl_clocked_decide(run, flags, error);
+    parley_status status = pl_timed_decide(run, flags, error);
     *stop = true;
     if (status != PARLEY_OK)
         return status;
@@ -152,7 +152,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
         status = pl_stalls(run, stop, error);
         run->summary.stop = PARLEY_STALLED;
     }
-    return *stop || status != PARLEY_OK ? status : pl_clocked_goes_on(run, error);
+    return *stop || status != PARLEY_OK ? status : pl_timed_goes_on(run, error);
 }
 
 /* Evaluates once more if the last rounds were not evaluated. This may even find the target reached. If a request to
@@ -256,7 +256,7 @@ static parley_status drop_round(pl_run *run, uint64_t round, bool *stop, parley_
     run->sums.dropped = true;
     run->summary.stop = PARLEY_INTERRUPTED;
     *stop = true;
-    return pl_clocked_decide(run, flags, error); /* also tells the callback */
+    return pl_timed_decide(run, flags, error); /* also tells the callback */
 }
 
 /* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */

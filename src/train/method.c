@@ -137,7 +137,7 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs a line search, which local solver %s does not support", combine->name,
                        local->name);
-    if (exchange->async && !local->alone)
+    if (exchange->async && !local->async)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "exchange %s lets each worker go on at its own pace, which local solver %s does not support",
                        exchange->name, local->name);

@@ -13,8 +13,8 @@
 #include "train/run.h"
 
 /* Whether the only worker steps in v itself, so that no other table is needed. */
-static bool is_lean(const pl_run *run) {
-    return run->type->lean && run->setup.alone && (run->method.local->traits & PL_STEPS_IN_V);
+static bool v_is_the_model(const pl_run *run) {
+    return run->type->keeps_latest && run->setup.owns_v && (run->method.local->traits & PL_STEPS_IN_V);
 }
 
 /* Allocates v, direction and change. */
@@ -29,7 +29,7 @@ static parley_status open_tables(pl_run *run, parley_error *error) {
         return status;
     bool room = v || pl_span_reserve(&tables->room, bytes);
     tables->v = v ? v : tables->room.data;
-    if (room && is_lean(run))
+    if (room && v_is_the_model(run))
         return PARLEY_OK;
     tables->direction = pl_alloc(entries, sizeof *tables->direction);
     tables->change = pl_alloc(entries * width, sizeof *tables->change);
@@ -55,7 +55,7 @@ static void close_tables(pl_run *run) {
 /* Allocates what all methods of a run share. */
 static parley_status open_vectors(pl_run *run, parley_error *error) {
     uint64_t size = run->problem->size;
-    if (run->type->lean)
+    if (run->type->keeps_latest)
         run->w = run->best.w = run->first = run->tables.v;
     else {
         run->w = pl_alloc(size, sizeof *run->w);
@@ -143,7 +143,7 @@ static void set_up_members(pl_run *run) {
                          local->search->preconditions(run->problem, &run->rows.team),
         .searches = combine->search != NULL,
         .slopes_only = combine->search && combine->search->slopes_only,
-        .alone = alone && !combine->propose,
+        .owns_v = alone && !combine->propose,
         .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
         .in_place = pl_method_in_place(method),
         .adds = combine->takes & PL_MAY_BE_ADDED,
@@ -157,8 +157,8 @@ static void set_up_members(pl_run *run) {
 static uint64_t bytes_of_members(const pl_run *run) {
     const pl_method *method = &run->method;
     uint64_t tables = (run->setup.width + 2) * run->tables.entries + 3 * run->problem->size;
-    if (run->type->lean)
-        tables = (is_lean(run) ? 1 : run->setup.width + 2) * run->tables.entries;
+    if (run->type->keeps_latest)
+        tables = (v_is_the_model(run) ? 1 : run->setup.width + 2) * run->tables.entries;
     return method->local->bytes(&run->setup) + (method->combine->bytes ? method->combine->bytes(&run->setup) : 0) +
            method->exchange->bytes(&run->setup, method->combine->whole) +
            (run->setup.by_column ? pl_columns_bytes(&run->rows.data->x) : 0) + tables * sizeof(double);
@@ -180,8 +180,8 @@ static parley_status check_room(const pl_run *run, uint64_t bytes, parley_error 
 
 parley_status pl_members_open(pl_run *run, parley_error *error) {
     const pl_method *method = &run->method;
-    if (is_alone(run) && method->combine->lone)
-        run->method.combine = method->combine->lone;
+    if (is_alone(run) && method->combine->for_one_worker)
+        run->method.combine = method->combine->for_one_worker;
     set_up_members(run);
     pl_summarise(run);
     uint64_t bytes = bytes_of_members(run);
@@ -200,7 +200,7 @@ parley_status pl_members_open(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = method->exchange->open(&run->setup, method->combine->whole, &run->exchange, error);
     pl_spans_interrupt(&run->spans);
-    pl_clocked_open(run);
+    pl_timed_open(run);
     return status;
 }
 

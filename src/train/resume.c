@@ -322,7 +322,7 @@ static parley_status begin_at_model(pl_run *run, parley_error *error) {
         status = pl_take(&w, run->problem->size, sizeof *w, "the model to begin at", error);
     if (status == PARLEY_OK) {
         pl_state_of(&state, "run", PL_STATE_ALL);
-        pl_state_array(&state, run->type->lean ? "v" : "best_w", w, PL_F64, run->problem->size);
+        pl_state_array(&state, run->type->keeps_latest ? "v" : "best_w", w, PL_F64, run->problem->size);
         status = state.status;
         if (status != PARLEY_OK && error)
             *error = state.error;

@@ -237,7 +237,7 @@ void pl_run_close(pl_run *run) {
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
         pl_lock_free(run->locks[i]);
-    if (run->type && run->type->lean) /* then these are v */
+    if (run->type && run->type->keeps_latest) /* then these are v */
         run->w = run->best.w = run->first = NULL;
     void *owned[] = {run->w, run->best.w, run->first, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -403,7 +403,7 @@ parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, con
     if (status == PARLEY_OK && run.log && run.type->by_change) /* there is no certificate to tell */
         pl_log_shown(&run, *out);
     if (status == PARLEY_OK && summary)
-        pl_suggest(&run, settings, &run.summary);
+        pl_remedies(&run, settings, &run.summary);
     if (summary)
         *summary = run.summary;
     pl_run_close(&run);

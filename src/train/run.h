@@ -210,7 +210,7 @@ parley_status pl_open_next(pl_run *run, parley_error *error);
 parley_status pl_workers_open(pl_run *run, parley_error *error);
 void pl_workers_close(pl_run *run);
 
-/* tell.c: reports to the user, on rank 0. */
+/* run_messages.c: reports to the user, on rank 0. */
 void pl_say(pl_run *run, const char *format, ...);
 void pl_describe_run(pl_run *run, uint64_t bytes);         /* the first lines */
 void pl_summarise(pl_run *run);                            /* before the first round */
@@ -222,8 +222,8 @@ void pl_give_up_spans(pl_run *run, const parley_error *why); /* the same for the
 void pl_progress(const pl_run *run, parley_progress *progress);
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
 
-/* suggest.c: fills in what may help, if the run ended before its target. `asked` holds the settings as given. */
-void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summary);
+/* remedies.c: fills in what may help, if the run ended before its target. `asked` holds the settings as given. */
+void pl_remedies(pl_run *run, const parley_settings *asked, parley_summary *summary);
 
 /* placement.c: chooses workers, lanes and the partition. Then, for a solver by columns on distributed rows, gives each
  * rank the columns of its workers, after the rows have been measured. */
@@ -284,12 +284,12 @@ parley_status pl_sum_round(pl_run *run,
                            parley_error *error); /* computes run->sums; this is the barrier after local work */
 void pl_traces_close(pl_run *run);
 
-/* clocked.c: decisions that read the clock, ask the user or follow a replayed log. */
-void pl_clocked_open(pl_run *run);
-parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error); /* sets PL_DECISIONS flags and H */
-parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error); /* fails if the replayed log has ended */
-void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace);
-uint64_t pl_clocked_steps(const pl_run *run); /* H in steps of a worker; 0 if the solver has no H */
+/* timed_decisions.c: decisions that read the clock, ask the user or follow a replayed log. */
+void pl_timed_open(pl_run *run);
+parley_status pl_timed_decide(pl_run *run, double *flags, parley_error *error); /* sets PL_DECISIONS flags and H */
+parley_status pl_timed_goes_on(const pl_run *run, parley_error *error); /* fails if the replayed log has ended */
+void pl_timed_trace(const pl_run *run, pl_pace_trace *trace);
+uint64_t pl_timed_steps(const pl_run *run); /* H in steps of a worker; 0 if the solver has no H */
 
 /* run_state.c: lists the state of the run between two rounds. */
 void pl_run_state(pl_run *run, pl_state *state);

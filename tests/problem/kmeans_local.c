@@ -24,45 +24,45 @@ typedef struct solver {
 static uint64_t bytes(const pl_setup *setup) { return 3 * setup->team->hosted * setup->problem->size * sizeof(double); }
 
 static void close_solver(pl_local *local) {
-    solver *this = (solver *)local;
-    void *owned[] = {this->c, this->sums, this->weight, this->value, this->change};
+    solver *self = (solver *)local;
+    void *owned[] = {self->c, self->sums, self->weight, self->value, self->change};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
-    pl_free(this);
+    pl_free(self);
 }
 
 static parley_status open_solver(const pl_setup *setup, const pl_local_type *type, pl_local **out,
                                  parley_error *error) {
     uint64_t hosted = setup->team->hosted, size = setup->problem->size;
-    solver *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "k-means", error);
+    solver *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "k-means", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (solver){
+    *self = (solver){
         .base = {type}, .problem = setup->problem, .team = setup->team, .gradient = type->traits & PL_GIVES_GRADIENTS};
-    this->c = pl_alloc(hosted * size, sizeof *this->c);
-    this->sums = pl_alloc(hosted * size, sizeof *this->sums);
-    this->weight = pl_alloc(hosted * KMEANS_CENTRES, sizeof *this->weight);
-    this->value = pl_alloc(hosted, sizeof *this->value);
-    this->change = pl_alloc(hosted * size, sizeof *this->change);
-    if (!this->c || !this->sums || !this->weight || !this->value || !this->change) {
-        close_solver(&this->base);
+    self->c = pl_alloc(hosted * size, sizeof *self->c);
+    self->sums = pl_alloc(hosted * size, sizeof *self->sums);
+    self->weight = pl_alloc(hosted * KMEANS_CENTRES, sizeof *self->weight);
+    self->value = pl_alloc(hosted, sizeof *self->value);
+    self->change = pl_alloc(hosted * size, sizeof *self->change);
+    if (!self->c || !self->sums || !self->weight || !self->value || !self->change) {
+        close_solver(&self->base);
         return pl_fail_memory(error, "k-means", bytes(setup));
     }
-    *out = &this->base;
+    *out = &self->base;
     return status;
 }
 
 /* Adds up worker k's rows by their nearest centre. */
-static void pass(const solver *this, unsigned k) {
-    const parley_data *data = this->problem->data;
-    const pl_team *team = this->team;
-    uint64_t size = this->problem->size;
-    double *c = this->c + k * size, *sums = this->sums + k * size, *weight = this->weight + k * KMEANS_CENTRES;
+static void pass(const solver *self, unsigned k) {
+    const parley_data *data = self->problem->data;
+    const pl_team *team = self->team;
+    uint64_t size = self->problem->size;
+    double *c = self->c + k * size, *sums = self->sums + k * size, *weight = self->weight + k * KMEANS_CENTRES;
     double norm2[KMEANS_CENTRES], distance[KMEANS_CENTRES];
     memset(sums, 0, size * sizeof *sums);
     memset(weight, 0, KMEANS_CENTRES * sizeof *weight);
-    this->value[k] = 0;
+    self->value[k] = 0;
     kmeans_norms(data->x.columns, c, norm2);
     for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
         for (uint64_t r = 0; r < team->parts[p].count; r++)
@@ -71,7 +71,7 @@ static void pass(const solver *this, unsigned k) {
                 kmeans_distances(&data->x, i, data->x.columns, c, norm2, distance);
                 unsigned nearest = kmeans_nearest(distance);
                 weight[nearest] += s;
-                this->value[k] += 0.5 * s / this->problem->total * distance[nearest];
+                self->value[k] += 0.5 * s / self->problem->total * distance[nearest];
                 for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
                     sums[(uint64_t)data->x.index[e] * KMEANS_CENTRES + nearest] +=
                         s * (data->x.value ? (double)data->x.value[e] : 1.0);
@@ -79,64 +79,64 @@ static void pass(const solver *this, unsigned k) {
 }
 
 /* A centre without rows stays where it is. */
-static void move_to_means(const solver *this, unsigned k) {
-    uint64_t size = this->problem->size;
-    double *c = this->c + k * size, *sums = this->sums + k * size, *weight = this->weight + k * KMEANS_CENTRES;
+static void move_to_means(const solver *self, unsigned k) {
+    uint64_t size = self->problem->size;
+    double *c = self->c + k * size, *sums = self->sums + k * size, *weight = self->weight + k * KMEANS_CENTRES;
     for (uint64_t j = 0; j < size; j++)
         if (weight[j % KMEANS_CENTRES] > 0)
             c[j] = sums[j] / weight[j % KMEANS_CENTRES];
 }
 
 static void work_task(void *context, unsigned k) {
-    const solver *this = context;
-    uint64_t size = this->problem->size;
-    double *c = this->c + k * size, *change = this->change + k * size, *sums = this->sums + k * size,
-           *weight = this->weight + k * KMEANS_CENTRES;
-    memcpy(c, this->v, size * sizeof *c);
-    double passes = this->gradient ? 1.0 : fmax(1.0, round(this->round->epochs));
+    const solver *self = context;
+    uint64_t size = self->problem->size;
+    double *c = self->c + k * size, *change = self->change + k * size, *sums = self->sums + k * size,
+           *weight = self->weight + k * KMEANS_CENTRES;
+    memcpy(c, self->v, size * sizeof *c);
+    double passes = self->gradient ? 1.0 : fmax(1.0, round(self->round->epochs));
     for (double p = 0; p < passes; p++) {
-        pass(this, k);
-        if (!this->gradient)
-            move_to_means(this, k);
+        pass(self, k);
+        if (!self->gradient)
+            move_to_means(self, k);
     }
     for (uint64_t j = 0; j < size; j++)
         change[j] =
-            this->gradient ? (weight[j % KMEANS_CENTRES] * c[j] - sums[j]) / this->problem->total : c[j] - this->v[j];
+            self->gradient ? (weight[j % KMEANS_CENTRES] * c[j] - sums[j]) / self->problem->total : c[j] - self->v[j];
 }
 
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
-    solver *this = (solver *)local;
-    double began = pl_engine_now(this->team->engine);
-    this->v = v;
-    this->round = round;
-    this->team->engine->type->run(this->team->engine, work_task, this, this->team->hosted);
-    double seconds = pl_engine_now(this->team->engine) - began;
-    for (unsigned k = 0; k < this->team->hosted; k++)
+    solver *self = (solver *)local;
+    double began = pl_engine_now(self->team->engine);
+    self->v = v;
+    self->round = round;
+    self->team->engine->type->run(self->team->engine, work_task, self, self->team->hosted);
+    double seconds = pl_engine_now(self->team->engine) - began;
+    for (unsigned k = 0; k < self->team->hosted; k++)
         update[k] = (pl_update){.shrink = 1.0,
-                                .weight = this->team->weight[k],
-                                .count = this->problem->size,
-                                .value = this->change + k * this->problem->size,
+                                .weight = self->team->weight[k],
+                                .count = self->problem->size,
+                                .value = self->change + k * self->problem->size,
                                 .seconds = seconds,
-                                .passes = this->gradient ? 1.0 : fmax(1.0, floor(round->epochs + 0.5))};
-    return this->gradient ? pl_team_sum(this->team, this->value, 1, &evaluation->value, error) : PARLEY_OK;
+                                .passes = self->gradient ? 1.0 : fmax(1.0, floor(round->epochs + 0.5))};
+    return self->gradient ? pl_team_sum(self->team, self->value, 1, &evaluation->value, error) : PARLEY_OK;
 }
 
 static void look_task(void *context, unsigned k) {
-    const solver *this = context;
-    memcpy(this->c + k * this->problem->size, this->v, this->problem->size * sizeof *this->v);
-    pass(this, k);
+    const solver *self = context;
+    memcpy(self->c + k * self->problem->size, self->v, self->problem->size * sizeof *self->v);
+    pass(self, k);
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
-    solver *this = (solver *)local;
+    solver *self = (solver *)local;
     (void)update;
-    this->v = v;
+    self->v = v;
     *evaluation = (pl_evaluation){0};
-    memcpy(w, v, this->problem->size * sizeof *w);
-    this->team->engine->type->run(this->team->engine, look_task, this, this->team->hosted);
-    return pl_team_sum(this->team, this->value, 1, &evaluation->value, error);
+    memcpy(w, v, self->problem->size * sizeof *w);
+    self->team->engine->type->run(self->team->engine, look_task, self, self->team->hosted);
+    return pl_team_sum(self->team, self->value, 1, &evaluation->value, error);
 }
 
 static double evaluate_passes(const pl_local *local) {

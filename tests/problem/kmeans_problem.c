@@ -32,19 +32,19 @@ static const pl_problem_rules rules = {.choose = choose, .facts = facts, .why = 
 
 static parley_status open_kmeans(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                                  pl_problem **out, parley_error *error) {
-    kmeans *this;
+    kmeans *self;
     (void)engine;
     *out = NULL;
-    parley_status status = pl_take(&this, 1, sizeof *this, "the problem", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "the problem", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (kmeans){.base = {.type = &kmeans_problem,
+    *self = (kmeans){.base = {.type = &kmeans_problem,
                               .data = data,
                               .size = data->x.columns * KMEANS_CENTRES,
                               .row = KMEANS_CENTRES,
                               .facts = PL_FACT_NO_L1},
                      .seed = settings->seed};
-    *out = &this->base;
+    *out = &self->base;
     return status;
 }
 

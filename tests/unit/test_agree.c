@@ -19,25 +19,25 @@ typedef struct agreement {
 } agreement;
 
 static parley_status agree_body(pl_engine *engine, void *context, parley_error *error) {
-    agreement *this = context;
+    agreement *self = context;
     unsigned r = engine->rank;
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < this->times && status == PARLEY_OK; i++) {
-        if (this->fails[r] && i + 1 == this->times)
+    for (unsigned i = 0; i < self->times && status == PARLEY_OK; i++) {
+        if (self->fails[r] && i + 1 == self->times)
             status = pl_fail(error, PARLEY_BAD_INPUT, "part %u is bad", r);
-        status = pl_agree_status(engine, status, this->key[r], this->remedy, error);
+        status = pl_agree_status(engine, status, self->key[r], self->remedy, error);
     }
-    this->agreed[r] = status;
-    this->told[r] = status == PARLEY_OK ? (parley_error){0} : *error;
-    return this->ends ? status : PARLEY_OK; /* if the job continues, only the agreement has told the ranks */
+    self->agreed[r] = status;
+    self->told[r] = status == PARLEY_OK ? (parley_error){0} : *error;
+    return self->ends ? status : PARLEY_OK; /* if the job continues, only the agreement has told the ranks */
 }
 
-static void agree_on(agreement *this, unsigned ranks, bool share) {
+static void agree_on(agreement *self, unsigned ranks, bool share) {
     parley_status status[MOST_RANKS];
     parley_error error[MOST_RANKS];
     ranks_share_memory = share;
-    this->times = 3;
-    run_ranks(ranks, 1, DEADLINE, agree_body, this, status, error);
+    self->times = 3;
+    run_ranks(ranks, 1, DEADLINE, agree_body, self, status, error);
     for (unsigned r = 0; r < ranks; r++)
         assert_done(status[r], &error[r]);
 }

@@ -7,10 +7,10 @@
 
 #include "base/random.h"
 #include "linear/rows/classes.h"
-#include "linear/rows/classes_bend.h"
+#include "linear/rows/classes_curvature.h"
+#include "math/dense_table.h"
 #include "math/float_table.h"
-#include "math/full_table.h"
-#include "math/outer.h"
+#include "math/outer_products.h"
 #include "support.h"
 
 #define COLUMNS 30
@@ -84,8 +84,8 @@ static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, 
         after[e] = table[e] = pl_random_normal(stream);
     for (unsigned e = 0; e < outs; e++)
         a[e] = pl_random_normal(stream);
-    pl_full_table_dot(value, rows, columns, table, width, out);
-    pl_full_table_add(value, rows, columns, a, width, after);
+    pl_dense_table_dot(value, rows, columns, table, width, out);
+    pl_dense_table_add(value, rows, columns, a, width, after);
     for (unsigned r = 0; r < rows; r++)
         for (unsigned c = 0; c < width; c++) {
             double sum[2] = {0};
@@ -157,7 +157,7 @@ static void curvature_blocks_are_outer_products(void **state) {
     static double sum[SIZE * CLASSES * SIZE * CLASSES], x[SIZE];
     double curvature[CLASSES * CLASSES] = {0}; /* rows sum to 0 */
     pl_stream stream = pl_stream_make(2, 0, 0);
-    pl_outer outer;
+    pl_outer_products outer;
     pl_arrow shape = {SIZE * CLASSES, 0, CLASSES};
     assert_int_equal(pl_outer_open(&outer, &shape, NULL, true, 1, NULL), PARLEY_OK);
     row row = random_row(&stream);
@@ -401,7 +401,7 @@ static void bends_multiply_as_differences_of_slopes_do(void **state) {
                 high[c] = z[c] + small * u[c];
             }
             pl_classes_visit(glm, i, z, none, NULL, slope[0], NULL);
-            pl_classes_bend(glm, i, z, none, slope[0], bend);
+            pl_classes_row_curvature(glm, i, z, none, slope[0], bend);
             pl_classes_diagonal(glm, bend, 0.5, diagonal);
             for (unsigned c = 0; c < CLASSES; c++) {
                 memset(unit, 0, sizeof unit);
@@ -435,7 +435,7 @@ static void bends_ahead_are_mean_second_derivatives(void **state) {
         }
         pl_classes_visit(glm, i, z, none, NULL, slope[0], NULL);
         pl_classes_visit(glm, i, there, none, NULL, slope[1], NULL);
-        pl_classes_bend_ahead(glm, i, z, dz, none, slope[1], bend);
+        pl_classes_mean_curvature(glm, i, z, dz, none, slope[1], bend);
         for (unsigned c = 0; c < CLASSES; c++)
             assert_close(bend[c] * dz[c], slope[1][c] - slope[0][c], 1e-12);
     }

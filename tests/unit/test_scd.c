@@ -237,7 +237,7 @@ static void the_table_holds_inner_products(void **state) {
         solve(&path, &objective);
     }
     const pl_scd *scd = (const pl_scd *)path.local;
-    const pl_scd_gram *gram = &scd->gram;
+    const pl_scd_covariance *gram = &scd->gram;
     assert_true(gram->slots > 150); /* it was widened, and the lists of rows were lengthened */
     for (uint64_t s = 0; s < gram->slots; s++)
         for (uint64_t r = 0; r < gram->slots; r++)

@@ -46,14 +46,14 @@ static const uint32_t *reads(const pl_local *local, unsigned worker, uint64_t *c
     return reads_list ? list : NULL;
 }
 
-static const pl_local_alone alone = {.reads = reads};
-static const pl_local_type counting = {.alone = &alone};
+static const pl_local_async async = {.reads = reads};
+static const pl_local_type counting = {.async = &async};
 
 typedef struct rank_tasks {
     bench *bench;
     pl_team *team;
     pl_exchange *exchange;
-    pl_stretch stretch;
+    pl_async_round stretch;
     parley_status status[WORKERS + 1];
     parley_error error[WORKERS + 1];
 } rank_tasks;
@@ -116,7 +116,7 @@ static parley_status run_stretches(rank_tasks *tasks, pl_setup *setup, void (*ta
     pl_engine *engine = tasks->team->engine;
     parley_status status = tasks->bench->type->open(setup, false, &tasks->exchange, error);
     for (unsigned s = 0; s < STRETCHES && status == PARLEY_OK; s++) {
-        tasks->stretch = (pl_stretch){&local, &combine, {0}, s * CLOCKS, (s + 1) * CLOCKS};
+        tasks->stretch = (pl_async_round){&local, &combine, {0}, s * CLOCKS, (s + 1) * CLOCKS};
         tasks->stretch.slice = (pl_slice){.begin = setup->begin,
                                           .end = setup->end,
                                           .v = tables,

@@ -278,7 +278,7 @@ static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
         assert_done(pl_local_sgd.work(together, &round, v, updates, NULL, &error), &error);
         for (unsigned k = 3; k-- > 0;) { /* in any order */
             memcpy(own, v, sizeof own);
-            assert_done(pl_local_sgd.alone->work(alone, k, &round, own, &update, &error), &error);
+            assert_done(pl_local_sgd.async->work(alone, k, &round, own, &update, &error), &error);
             assert_memory_equal(own, v, sizeof own);
             assert_true(update.shrink == updates[k].shrink && update.weight == updates[k].weight);
             assert_true(update.passes == updates[k].passes && update.passes > 0.9);
@@ -321,7 +321,7 @@ static void a_worker_says_which_entries_of_v_it_reads(void **state) {
                     expected += !touched[x->index[e]];
                     touched[x->index[e]] = true;
                 }
-        const uint32_t *entries = pl_local_sgd.alone->reads(local, k, &count);
+        const uint32_t *entries = pl_local_sgd.async->reads(local, k, &count);
         assert_non_null(entries);
         assert_int_equal(count, expected);
         for (uint64_t i = 0; i < count; i++)

@@ -44,7 +44,7 @@ typedef struct pl_scd_entry {
 } pl_scd_entry;
 
 /* Inner products of columns in working sets. Arrays are by slot, the order in which columns entered. */
-typedef struct pl_scd_gram {
+typedef struct pl_scd_covariance {
     uint64_t capacity, slots;
     uint32_t *slot;     /* slot of a column, or none */
     pl_scd_entry *list; /* by row: its entries that have slots, with room for more */
@@ -65,7 +65,7 @@ typedef struct pl_scd_gram {
     uint32_t *support;     /* and their places in the set */
     double total;          /* sum q loss'' */
     bool coarse;           /* columns are too far from 0 for floats, so the table is not used */
-} pl_scd_gram;
+} pl_scd_covariance;
 
 typedef struct pl_scd {
     pl_local base;
@@ -100,7 +100,7 @@ typedef struct pl_scd {
     double drift;                    /* distance of t from then; negative if there was no look */
     bool all;                        /* this look is at all columns */
     double *sums;                    /* scratch of the passes over columns */
-    pl_scd_gram gram;                /* for a single worker; without capacity if there is none */
+    pl_scd_covariance gram;          /* for a single worker; without capacity if there is none */
     double b;                        /* the intercept added to v */
     bool rows_known;                 /* loss, slope and metric are those of v */
     bool columns_known;              /* u is that of v */
@@ -162,10 +162,10 @@ static inline uint64_t pl_scd_entry_from(const pl_matrix *x, uint64_t j, uint64_
 /* Whether every column has an entry in every row, so that the table needs no lists. */
 static inline bool pl_scd_is_full(const pl_matrix *x) { return x->value && x->nonzeros == x->rows * x->columns; }
 
-/* scd_look.c: computes P, D and u at v, unless they are known. Passes over rows and columns run on all threads, alike
- * on all ranks. */
-parley_status pl_scd_look_rows(pl_scd *scd, const double *v, parley_error *error);
-parley_status pl_scd_look(pl_scd *scd, const double *v, parley_error *error);
+/* scd_certificate.c: computes P, D and u at v, unless they are known. Passes over rows and columns run on all threads,
+ * alike on all ranks. */
+parley_status pl_scd_certify_rows(pl_scd *scd, const double *v, parley_error *error);
+parley_status pl_scd_certify(pl_scd *scd, const double *v, parley_error *error);
 
 /* scd_set.c: chooses the worker's next working set by u and w. */
 void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
@@ -173,23 +173,23 @@ void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
 /* scd_support.c: where a Newton step on the members whose w is not 0 leads, by the table. Returns false if there is
  * none. */
 bool pl_scd_support_step(const pl_scd_solver *solver, double *ahead);
-/* scd_gram.c: whether steps from v on the worker's set would use the table. */
+/* scd_covariance.c: whether steps from v on the worker's set would use the table. */
 #define PL_SCD_GRAM_TASKS 16
-bool pl_scd_gram_pays(const pl_scd *scd, const pl_scd_worker *worker);
+bool pl_scd_covariance_pays(const pl_scd *scd, const pl_scd_worker *worker);
 /* Prepares the table for the worker's set, and the slopes of the model. Returns false if it does not pay. */
-bool pl_scd_gram_prepare(pl_scd *scd, pl_scd_worker *worker);
-void pl_scd_gram_empty(pl_scd *scd, pl_scd_worker *worker);
+bool pl_scd_covariance_prepare(pl_scd *scd, pl_scd_worker *worker);
+void pl_scd_covariance_empty(pl_scd *scd, pl_scd_worker *worker);
 /* Corrects the table by how slopes changed since the last model, to which `moved` belongs. `sum` is that of all rows.
  */
-void pl_scd_gram_follow(pl_scd *scd, pl_scd_worker *worker, double sum);
+void pl_scd_covariance_follow(pl_scd *scd, pl_scd_worker *worker, double sum);
 /* slope += a x row of the table. */
-void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope);
+void pl_scd_covariance_move(const pl_scd_covariance *gram, uint64_t slot, double a, double *slope);
 /* Makes room in the table for this many slots. */
-void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots);
+void pl_scd_covariance_widen(pl_scd_covariance *gram, uint64_t slots);
 /* Rebuilds the lists by row from the columns of the slots. Returns false if there are no such columns. */
-bool pl_scd_gram_restore(pl_scd *scd, const pl_scd_worker *worker);
+bool pl_scd_covariance_restore(pl_scd *scd, const pl_scd_worker *worker);
 
-/* scd_ahead.c: computes the best affine combination of past iterates in `ahead` (members entries). Returns false if
+/* scd_anderson.c: computes the best affine combination of past iterates in `ahead` (members entries). Returns false if
  * there is none. */
 bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);
 

@@ -42,10 +42,10 @@ static void expand_part(void *context, unsigned part) {
     pl_scd_worker *worker = solver->worker;
     uint64_t rows = solver->x->columns, end = rows * (part + 1) / pass->parts, count;
     double sum = 0, mass = 0, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
-    double z[PL_STRETCH], y[PL_STRETCH], loss[PL_STRETCH];
+    double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], loss[PL_ROW_CHUNK];
     for (uint64_t begin = rows * part / pass->parts; begin < end; begin += count) {
         double *slope = worker->slope + begin, *curvature = worker->curvature + begin;
-        count = end - begin < PL_STRETCH ? end - begin : PL_STRETCH;
+        count = end - begin < PL_ROW_CHUNK ? end - begin : PL_ROW_CHUNK;
         for (uint64_t i = 0; i < count; i++) {
             z[i] = worker->z[begin + i] + pass->gamma * (solver->sigma * worker->step[begin + i] + pass->shift);
             y[i] = pl_target(glm, begin + i);
@@ -128,42 +128,42 @@ void pl_scd_take(pl_scd_solver *solver, double gamma, double shift) {
 
 static void begin_part(void *context, unsigned part) {
     row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
+    const pl_scd *self = pass->solver->scd;
     pl_scd_worker *worker = pass->solver->worker;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    uint64_t rows = self->x->columns, end = rows * (part + 1) / pass->parts;
     double loss = 0, mass = 0;
     for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        double q = pl_share(this->glm, i);
-        worker->z[i] = this->v[i] + this->b;
-        worker->slope[i] = q * this->slope[i];
-        worker->curvature[i] = this->metric[i];
+        double q = pl_share(self->glm, i);
+        worker->z[i] = self->v[i] + self->b;
+        worker->slope[i] = q * self->slope[i];
+        worker->curvature[i] = self->metric[i];
         worker->change[i] = 0;
-        loss += q * this->loss[i];
-        mass += this->metric[i];
+        loss += q * self->loss[i];
+        mass += self->metric[i];
     }
     pass->sums[part][0] = loss;
     pass->sums[part][1] = mass;
 }
 
 void pl_scd_begin(pl_scd_solver *solver) {
-    const pl_scd *this = solver->scd;
+    const pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     row_pass pass = {.solver = solver};
     run_parts(&pass, begin_part, ROW_PARTS);
     add_sums(&pass, &solver->loss, &solver->mass);
     for (uint64_t m = 0; m < worker->members; m++)
-        worker->begun[m] = worker->base[m] = this->w[worker->set[m]];
+        worker->begun[m] = worker->base[m] = self->w[worker->set[m]];
 }
 
 static void mean_part(void *context, unsigned part) {
     row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
+    const pl_scd *self = pass->solver->scd;
     const double *change = pass->solver->worker->change;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    uint64_t rows = self->x->columns, end = rows * (part + 1) / pass->parts;
     double mean = 0, mass = 0;
     for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        mean += this->metric[i] * change[i];
-        mass += this->metric[i];
+        mean += self->metric[i] * change[i];
+        mass += self->metric[i];
     }
     pass->sums[part][0] = mean;
     pass->sums[part][1] = mass;
@@ -171,12 +171,12 @@ static void mean_part(void *context, unsigned part) {
 
 static void spread_part(void *context, unsigned part) {
     row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
+    const pl_scd *self = pass->solver->scd;
     double *change = pass->solver->worker->change, spread = 0;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    uint64_t rows = self->x->columns, end = rows * (part + 1) / pass->parts;
     for (uint64_t i = rows * part / pass->parts; i < end; i++) {
         change[i] -= pass->shift;
-        spread += this->metric[i] * change[i] * change[i];
+        spread += self->metric[i] * change[i] * change[i];
     }
     pass->sums[part][0] = spread;
 }

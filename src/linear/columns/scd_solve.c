@@ -73,17 +73,17 @@ static void move_slopes(const pl_scd_solver *solver, uint64_t j, double a, doubl
 
 /* Computes curvature and mass of column j in the current model. */
 static void measure_column(const pl_scd_solver *solver, uint64_t j) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
-        this->norm2[j] = pl_sparse_moments(x->index + begin, x->value ? x->value + begin : NULL,
-                                           x->start[j + 1] - begin, solver->worker->curvature, &this->mass[j]);
-        double scale = pl_column_scale(this->glm, j);
-        this->norm2[j] *= scale * scale;
-        this->mass[j] *= scale;
+        self->norm2[j] = pl_sparse_moments(x->index + begin, x->value ? x->value + begin : NULL,
+                                           x->start[j + 1] - begin, solver->worker->curvature, &self->mass[j]);
+        double scale = pl_column_scale(self->glm, j);
+        self->norm2[j] *= scale * scale;
+        self->mass[j] *= scale;
     } else {
-        this->norm2[j] = this->mass[j] = column_dot(solver, j, solver->worker->curvature);
+        self->norm2[j] = self->mass[j] = column_dot(solver, j, solver->worker->curvature);
     }
 }
 
@@ -102,37 +102,37 @@ static void see(pl_scd_gap *gap, const pl_scd_solver *solver, uint64_t j, double
 
 /* The gap over the set, at t or at c t, where sum q loss* grows only in second order. */
 static double estimate(const pl_scd_solver *solver, const pl_scd_gap *gap) {
-    const pl_scd *this = solver->scd;
+    const pl_scd *self = solver->scd;
     double plain = INFINITY, scaled = INFINITY, c = gap->largest > solver->l1 ? solver->l1 / gap->largest : 1.0;
     if (solver->l2 > 0)
         plain = gap->penalty - gap->pull + 0.5 * gap->excess / solver->l2;
     if (solver->l1 > 0)
         scaled = gap->penalty - c * gap->pull +
-                 0.5 * (1 - c) * (1 - c) * this->curvature_squares / (double)this->team->workers;
+                 0.5 * (1 - c) * (1 - c) * self->curvature_squares / (double)self->team->workers;
     return fmax(0.0, fmin(plain, scaled));
 }
 
 /* Makes a step on member m. Members that stay at 0 rest for a while. */
 static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     uint64_t j = worker->set[m];
     if (measure && !solver->gram)
         measure_column(solver, j);
-    uint64_t slot = solver->gram ? this->gram.slot[j] : 0;
-    double mass = !solver->free ? 0.0 : solver->gram ? this->gram.mass[slot] : this->mass[j], w = this->w[j];
-    double norm2 = solver->gram ? this->gram.norm2[slot] : this->norm2[j];
+    uint64_t slot = solver->gram ? self->gram.slot[j] : 0;
+    double mass = !solver->free ? 0.0 : solver->gram ? self->gram.mass[slot] : self->mass[j], w = self->w[j];
+    double norm2 = solver->gram ? self->gram.norm2[slot] : self->norm2[j];
     double h = solver->sigma * fmax(norm2 - mass * mass / solver->mass, LEAST_H * norm2);
-    double g = solver->gram ? this->gram.slope[slot] : column_dot(solver, j, worker->slope);
+    double g = solver->gram ? self->gram.slope[slot] : column_dot(solver, j, worker->slope);
     g += solver->shift * mass;
-    worker->credit += (double)pl_scd_entries(this, j);
-    worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(this, j);
+    worker->credit += (double)pl_scd_entries(self, j);
+    worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(self, j);
     see(&solver->gap, solver, j, -g, w);
     if (!(h > 0))
         return; /* an empty column */
-    double factor = pl_factor(this->glm, j), l2 = factor * solver->l2;
+    double factor = pl_factor(self->glm, j), l2 = factor * solver->l2;
     double next = pl_soft(h * w - g, factor * solver->l1) / (h + l2);
-    if (next < 0 && this->glm->non_negative && j < this->x->rows)
+    if (next < 0 && self->glm->non_negative && j < self->x->rows)
         next = 0;
     if (next == 0 && w == 0) {
         unsigned level = worker->rest[m] >> 4;
@@ -144,13 +144,13 @@ static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     if (next == w)
         return;
     double a = solver->sigma * (next - w);
-    this->w[j] = next;
+    self->w[j] = next;
     solver->spread += h / solver->sigma * (next - w) * (next - w);
-    if (this->delayed)
+    if (self->delayed)
         return;
     solver->decrease += 0.5 * (h + l2) * (next - w) * (next - w);
     if (solver->gram)
-        pl_scd_gram_move(&this->gram, slot, a, this->gram.slope);
+        pl_scd_covariance_move(&self->gram, slot, a, self->gram.slope);
     else
         move_slopes(solver, j, a, worker->slope);
     solver->shift -= a * mass / solver->mass;
@@ -158,7 +158,7 @@ static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
 
 /* Visits each member that does not rest. Returns false if H was used up before the end. */
 static bool run_epoch(pl_scd_solver *solver, bool fresh) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     const pl_matrix *x = solver->x;
     solver->gap = (pl_scd_gap){0};
@@ -173,7 +173,7 @@ static bool run_epoch(pl_scd_solver *solver, bool fresh) {
             worker->rest[m]--;
             continue;
         }
-        step(solver, m, this->quadratic ? this->norm2[j] < 0 : fresh);
+        step(solver, m, self->quadratic ? self->norm2[j] < 0 : fresh);
         solver->left--;
     }
     return true;
@@ -193,27 +193,27 @@ static double model_value(const pl_scd_solver *solver, const double *slope, doub
 
 /* Moves to the extrapolated w if the model is smaller there. */
 static void jump(pl_scd_solver *solver, const double *ahead) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     double *slope = worker->step, shift = solver->shift, before = 0, after = 0;
     memcpy(slope, worker->slope, solver->x->columns * sizeof *slope);
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m];
-        double w = this->w[j], a = solver->sigma * (ahead[m] - w);
+        double w = self->w[j], a = solver->sigma * (ahead[m] - w);
         before += penalty_of(solver, j, w);
         after += penalty_of(solver, j, ahead[m]);
         if (a == 0)
             continue;
         move_slopes(solver, j, a, slope);
-        worker->visited += 0.5 * (double)pl_scd_entries(this, j);
-        shift -= solver->free ? a * this->mass[j] / solver->mass : 0.0;
+        worker->visited += 0.5 * (double)pl_scd_entries(self, j);
+        shift -= solver->free ? a * self->mass[j] / solver->mass : 0.0;
     }
     before = model_value(solver, worker->slope, solver->shift, before);
     after = model_value(solver, slope, shift, after);
     if (!(after < before))
         return;
     for (uint64_t m = 0; m < worker->members; m++)
-        this->w[worker->set[m]] = ahead[m];
+        self->w[worker->set[m]] = ahead[m];
     solver->decrease += before - after;
     solver->shift = shift;
     worker->step = worker->slope;
@@ -223,30 +223,30 @@ static void jump(pl_scd_solver *solver, const double *ahead) {
 /* The same by the table. Along a line the model is a parabola, so its change follows from the mean of the slopes at
  * both ends. */
 static bool jump_by_gram(pl_scd_solver *solver, const double *ahead) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
-    pl_scd_gram *gram = &this->gram;
+    pl_scd_covariance *gram = &self->gram;
     double *slope = gram->ahead, shift = solver->shift, change = 0;
     memcpy(slope, gram->slope, gram->slots * sizeof *slope);
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m], slot = gram->slot[j];
-        double a = solver->sigma * (ahead[m] - this->w[j]);
+        double a = solver->sigma * (ahead[m] - self->w[j]);
         if (a == 0)
             continue;
-        pl_scd_gram_move(gram, slot, a, slope);
+        pl_scd_covariance_move(gram, slot, a, slope);
         worker->visited++;
         shift -= solver->free ? a * gram->mass[slot] / solver->mass : 0.0;
     }
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m], slot = gram->slot[j];
-        double w = this->w[j], mass = solver->free ? gram->mass[slot] : 0.0;
+        double w = self->w[j], mass = solver->free ? gram->mass[slot] : 0.0;
         double mean = 0.5 * (slope[slot] + shift * mass + gram->slope[slot] + solver->shift * mass);
         change += mean * (ahead[m] - w) + penalty_of(solver, j, ahead[m]) - penalty_of(solver, j, w);
     }
     if (!(change < 0))
         return false;
     for (uint64_t m = 0; m < worker->members; m++)
-        this->w[worker->set[m]] = ahead[m];
+        self->w[worker->set[m]] = ahead[m];
     solver->decrease -= change;
     solver->shift = shift;
     gram->ahead = gram->slope;
@@ -339,41 +339,41 @@ static double sum_of(const double *a, uint64_t count) {
 
 /* The table gives all slopes before the first step, which tell whether one is needed. */
 static bool seen_solved(pl_scd_solver *solver) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     pl_scd_gap gap = {0};
     for (uint64_t m = 0; m < worker->members; m++) {
-        uint64_t j = worker->set[m], slot = this->gram.slot[j];
-        double mass = solver->free ? this->gram.mass[slot] : 0.0;
-        see(&gap, solver, j, -(this->gram.slope[slot] + solver->shift * mass), this->w[j]);
+        uint64_t j = worker->set[m], slot = self->gram.slot[j];
+        double mass = solver->free ? self->gram.mass[slot] : 0.0;
+        see(&gap, solver, j, -(self->gram.slope[slot] + solver->shift * mass), self->w[j]);
     }
     worker->estimate = estimate(solver, &gap);
-    return worker->solved = worker->estimate <= this->tolerance;
+    return worker->solved = worker->estimate <= self->tolerance;
 }
 
 /* Makes a model, solves it, and moves there. Returns whether it was the last. */
 static bool run_model(pl_scd_solver *solver, unsigned number) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
-    double first = 0, enough = this->tolerance;
+    double first = 0, enough = self->tolerance;
     unsigned epochs = MODEL_EPOCHS;
     solver->decrease = 0;
-    solver->gram = pl_scd_gram_prepare(this, worker);
+    solver->gram = pl_scd_covariance_prepare(self, worker);
     if (solver->gram) {
-        solver->mass = this->gram.total;
+        solver->mass = self->gram.total;
         epochs = GRAM_EPOCHS;
     }
     double sum = solver->free ? sum_of(worker->slope, solver->x->columns) : 0.0;
-    if (solver->gram && !this->quadratic) {
-        pl_scd_gram_follow(this, worker, sum);
-        solver->mass = this->gram.total;
+    if (solver->gram && !self->quadratic) {
+        pl_scd_covariance_follow(self, worker, sum);
+        solver->mass = self->gram.total;
     }
     solver->shift = solver->free ? -sum / solver->mass : 0.0;
     if (solver->gram && seen_solved(solver))
         return true;
-    for (unsigned e = 0; (this->quadratic || e < epochs) && solver->left > 0; e++) {
+    for (unsigned e = 0; (self->quadratic || e < epochs) && solver->left > 0; e++) {
         if (e % ORDER_EPOCHS == 0) { /* extrapolation needs a fixed order, descent a new one from time to time */
-            pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+            pl_stream stream = pl_stream_make(self->team->seed, number, worker->epoch++);
             pl_shuffle(&stream, worker->order, worker->members);
         }
         if (!run_epoch(solver, e == 0))
@@ -382,50 +382,50 @@ static bool run_model(pl_scd_solver *solver, unsigned number) {
         if (e == 0) {
             worker->estimate = first = gap;
             worker->solved = gap <= enough;
-            if (!this->quadratic)
+            if (!self->quadratic)
                 enough = fmax(enough, (solver->gram ? GRAM_PROGRESS : MODEL_PROGRESS) * first);
         }
-        if (this->quadratic)
+        if (self->quadratic)
             worker->estimate = gap;
         if (gap <= enough) {
-            worker->solved = worker->solved || this->quadratic;
+            worker->solved = worker->solved || self->quadratic;
             break;
         }
         remember(solver, e);
     }
     if (!pl_scd_add_up(solver))
         return true;
-    double gamma = this->quadratic ? 1.0 : search(solver, HALVINGS);
+    double gamma = self->quadratic ? 1.0 : search(solver, HALVINGS);
     pl_scd_take(solver, gamma, solver->shift);
     worker->moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table is misleading */
-        pl_scd_gram_empty(this, worker);
+        pl_scd_covariance_empty(self, worker);
         return false;
     }
-    return this->quadratic || worker->solved || gamma == 0;
+    return self->quadratic || worker->solved || gamma == 0;
 }
 
 /* Extrapolates the path of solutions in a straight line, if that decreases the objective. */
 static void predict(pl_scd_solver *solver) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
     for (uint64_t n = 0; n < worker->count; n++) {
         uint64_t j = worker->column[n];
-        double w = this->w[j], next = w + this->pace * (w - this->last[j]);
-        this->last[j] = w;
+        double w = self->w[j], next = w + self->pace * (w - self->last[j]);
+        self->last[j] = w;
         if (w != 0)
-            this->w[j] = next * w > 0 ? next : 0.0;
+            self->w[j] = next * w > 0 ? next : 0.0;
     }
     solver->decrease = 0;
-    if (this->pace != 0 && pl_scd_add_up(solver))
+    if (self->pace != 0 && pl_scd_add_up(solver))
         pl_scd_take(solver, search(solver, GUESSES), 0.0);
 }
 
 /* Makes steps that do not see each other, on a random part of the columns. */
 static void run_batch(pl_scd_solver *solver, unsigned number) {
-    pl_scd *this = solver->scd;
+    pl_scd *self = solver->scd;
     pl_scd_worker *worker = solver->worker;
-    pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+    pl_stream stream = pl_stream_make(self->team->seed, number, worker->epoch++);
     pl_shuffle(&stream, worker->order, worker->members);
     solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
     for (uint64_t n = 0; n < worker->members && solver->left > 0 && !pl_stop_due(); n++, solver->left--)
@@ -434,29 +434,29 @@ static void run_batch(pl_scd_solver *solver, unsigned number) {
         pl_scd_take(solver, 1.0, 0.0);
 }
 
-void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
-    pl_scd_solver solver = {.scd = this,
+void pl_scd_solve(pl_scd *self, pl_scd_worker *worker, unsigned number) {
+    pl_scd_solver solver = {.scd = self,
                             .worker = worker,
-                            .x = this->x,
-                            .l1 = this->glm->l1,
-                            .l2 = this->glm->l2,
-                            .sigma = this->sigma,
-                            .free = this->glm->intercept == PL_FREE,
-                            .left = pl_round_steps(this->round, (double)worker->count) *
-                                    (this->team->workers == 1 && !this->delayed ? LONE : 1)};
+                            .x = self->x,
+                            .l1 = self->glm->l1,
+                            .l2 = self->glm->l2,
+                            .sigma = self->sigma,
+                            .free = self->glm->intercept == PL_FREE,
+                            .left = pl_round_steps(self->round, (double)worker->count) *
+                                    (self->team->workers == 1 && !self->delayed ? LONE : 1)};
     worker->known = 0;
     worker->visited = 0;
     worker->solved = worker->members == 0;
     pl_scd_begin(&solver);
-    if (this->predicting)
+    if (self->predicting)
         predict(&solver);
-    if (this->delayed)
+    if (self->delayed)
         run_batch(&solver, number);
     else
         while (solver.left > 0 && worker->members && !pl_stop_due())
             if (run_model(&solver, number))
                 break;
     pl_scd_finish(&solver);
-    if (this->delayed)
-        worker->spread = this->batch * solver.spread;
+    if (self->delayed)
+        worker->spread = self->batch * solver.spread;
 }

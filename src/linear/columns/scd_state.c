@@ -10,22 +10,22 @@ static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at
                     PL_UNSURE(at->penalty_conjugate));
 }
 
-static void list_look(pl_scd *this, pl_state *state) {
-    uint64_t rows = this->x->columns;
-    PL_STATE_VALUES(state, "look", PL_VALUE(this->b), PL_VALUE(this->rows_known), PL_VALUE(this->columns_known),
-                    PL_VALUE(this->penalty_known), PL_VALUE(this->again), PL_VALUE(this->l1_looked),
-                    PL_UNSURE(this->objective), PL_UNSURE(this->gap), PL_UNSURE(this->largest),
-                    PL_VALUE(this->l1_before), PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares),
-                    PL_WITHIN(this->caution, 0, DBL_MAX), PL_VALUE(this->tolerance), PL_VALUE(this->strict),
-                    PL_VALUE(this->share), PL_VALUE(this->solved), PL_VALUE(this->drift), PL_VALUE(this->all));
-    list_evaluation(state, "found", &this->found);
-    list_evaluation(state, "evaluation", &this->evaluation);
-    if (this->rows_known) {
-        pl_state_array(state, "loss", this->loss, PL_F64, rows);
-        pl_state_array(state, "slope", this->slope, PL_F64, rows);
-        pl_state_array(state, "metric", this->metric, PL_F64, rows);
+static void list_look(pl_scd *self, pl_state *state) {
+    uint64_t rows = self->x->columns;
+    PL_STATE_VALUES(state, "look", PL_VALUE(self->b), PL_VALUE(self->rows_known), PL_VALUE(self->columns_known),
+                    PL_VALUE(self->penalty_known), PL_VALUE(self->again), PL_VALUE(self->l1_looked),
+                    PL_UNSURE(self->objective), PL_UNSURE(self->gap), PL_UNSURE(self->largest),
+                    PL_VALUE(self->l1_before), PL_VALUE(self->l1_then), PL_VALUE(self->curvature_squares),
+                    PL_WITHIN(self->caution, 0, DBL_MAX), PL_VALUE(self->tolerance), PL_VALUE(self->strict),
+                    PL_VALUE(self->share), PL_VALUE(self->solved), PL_VALUE(self->drift), PL_VALUE(self->all));
+    list_evaluation(state, "found", &self->found);
+    list_evaluation(state, "evaluation", &self->evaluation);
+    if (self->rows_known) {
+        pl_state_array(state, "loss", self->loss, PL_F64, rows);
+        pl_state_array(state, "slope", self->slope, PL_F64, rows);
+        pl_state_array(state, "metric", self->metric, PL_F64, rows);
     }
-    pl_state_array(state, "anchor_qt", this->anchor_qt, PL_F64, rows);
+    pl_state_array(state, "anchor_qt", self->anchor_qt, PL_F64, rows);
 }
 
 /* A working set has some of the worker's columns, in the same order. */
@@ -36,17 +36,17 @@ static bool is_subset(const pl_scd_worker *worker) {
     return found == worker->members;
 }
 
-static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
-    const pl_team *columns = this->columns;
-    double *arrays[] = {this->w, this->u, this->anchor_u, this->reach};
+static void list_columns(pl_scd *self, pl_state *state, pl_scd_worker *worker) {
+    const pl_team *columns = self->columns;
+    double *arrays[] = {self->w, self->u, self->anchor_u, self->reach};
     static const char *const names[] = {"w", "u", "anchor_u", "reach"}, *const of_ones[] = {"w_ones", "u_ones",
                                                                                             "anchor_u_ones",
                                                                                             "reach_ones"};
-    bool ones = worker->count > columns->rows[worker - this->workers]; /* the first worker owns a penalised intercept */
+    bool ones = worker->count > columns->rows[worker - self->workers]; /* the first worker owns a penalised intercept */
     for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++) {
         pl_state_rows(state, columns, names[a], arrays[a], PL_F64, 1);
         if (ones)
-            PL_STATE_VALUES(state, of_ones[a], PL_VALUE(arrays[a][this->x->rows]));
+            PL_STATE_VALUES(state, of_ones[a], PL_VALUE(arrays[a][self->x->rows]));
     }
     pl_state_length(state, "members", &worker->members, worker->count);
     pl_state_array(state, "set", worker->set, PL_U64, worker->members);
@@ -61,31 +61,31 @@ static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
 }
 
 /* Working sets name columns by number. Every rank holds all columns, with the same numbers. */
-static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
-    pl_scd_gram *gram = &this->gram;
+static void list_gram(pl_scd *self, pl_state *state, pl_scd_worker *worker) {
+    pl_scd_covariance *gram = &self->gram;
     pl_state_length(state, "slots", &gram->slots, gram->capacity);
     if (gram->slots == 0 || state->status != PARLEY_OK)
         return;
-    pl_scd_gram_widen(gram, gram->slots);
+    pl_scd_covariance_widen(gram, gram->slots);
     pl_state_array(state, "columns", gram->column, PL_U64, gram->slots);
     pl_state_items(state, "table", gram->table, PL_F32, gram->slots, gram->stride * sizeof *gram->table, NULL,
                    gram->slots);
     pl_state_array(state, "norms", gram->norm2, PL_F64, gram->slots);
     pl_state_array(state, "masses", gram->mass, PL_F64, gram->slots);
-    pl_state_array(state, "curvature", gram->curvature, PL_F64, this->x->columns);
-    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_WITHIN(gram->nonzeros, 0, this->x->nonzeros));
-    if (state->restoring && !(state->status == PARLEY_OK && pl_scd_gram_restore(this, worker))) {
+    pl_state_array(state, "curvature", gram->curvature, PL_F64, self->x->columns);
+    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_WITHIN(gram->nonzeros, 0, self->x->nonzeros));
+    if (state->restoring && !(state->status == PARLEY_OK && pl_scd_covariance_restore(self, worker))) {
         gram->slots = 0;
         pl_state_refuse(state, "columns", "has columns that the data do not have, or one of them twice");
     }
 }
 
 void pl_scd_state(pl_local *local, pl_state *state) {
-    pl_scd *this = (pl_scd *)local;
-    list_look(this, state);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_scd_worker *worker = &this->workers[k];
-        uint64_t most = this->x->nonzeros + this->x->columns; /* a penalised intercept has an entry in every row */
+    pl_scd *self = (pl_scd *)local;
+    list_look(self, state);
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        pl_scd_worker *worker = &self->workers[k];
+        uint64_t most = self->x->nonzeros + self->x->columns; /* a penalised intercept has an entry in every row */
         pl_state_of(state, "local", k);
         PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->nonzeros, 0, most),
                         PL_WITHIN(worker->supported, 0, worker->count), PL_VALUE(worker->epoch),
@@ -93,8 +93,8 @@ void pl_scd_state(pl_local *local, pl_state *state) {
                         PL_VALUE(worker->credit));
         if (pl_state_has(state, "beyond"))
             PL_STATE_VALUES(state, "beyond", PL_WITHIN(worker->beyond, 0, worker->count));
-        list_columns(this, state, worker);
-        if (this->gram.capacity > 0)
-            list_gram(this, state, worker);
+        list_columns(self, state, worker);
+        if (self->gram.capacity > 0)
+            list_gram(self, state, worker);
     }
 }

@@ -12,21 +12,21 @@
 
 #define RIDGE 1e-6 /* relative addition to the diagonal: the entries of the table are floats */
 
-static uint64_t list_support(const pl_scd *this, const pl_scd_worker *worker, uint32_t *support) {
+static uint64_t list_support(const pl_scd *self, const pl_scd_worker *worker, uint32_t *support) {
     uint64_t count = 0;
     for (uint64_t m = 0; m < worker->members; m++)
-        if (this->w[worker->set[m]] != 0)
+        if (self->w[worker->set[m]] != 0)
             support[count++] = (uint32_t)m;
     return count;
 }
 
 /* Column a of the system, and its right-hand side. */
 static void set_up(const pl_scd_solver *solver, uint64_t count, uint64_t a, double *column, double *right) {
-    const pl_scd *this = solver->scd;
-    const pl_scd_gram *gram = &this->gram;
+    const pl_scd *self = solver->scd;
+    const pl_scd_covariance *gram = &self->gram;
     const uint64_t *set = solver->worker->set;
     uint64_t j = set[gram->support[a]], slot = gram->slot[j];
-    double w = this->w[j], factor = pl_factor(this->glm, j), mass = solver->free ? gram->mass[slot] : 0.0;
+    double w = self->w[j], factor = pl_factor(self->glm, j), mass = solver->free ? gram->mass[slot] : 0.0;
     const float *row = gram->table + slot * gram->stride;
     for (uint64_t b = a; b < count; b++) {
         uint64_t other = gram->slot[set[gram->support[b]]];
@@ -38,11 +38,11 @@ static void set_up(const pl_scd_solver *solver, uint64_t count, uint64_t a, doub
 }
 
 bool pl_scd_support_step(const pl_scd_solver *solver, double *ahead) {
-    const pl_scd *this = solver->scd;
-    const pl_scd_gram *gram = &this->gram;
+    const pl_scd *self = solver->scd;
+    const pl_scd_covariance *gram = &self->gram;
     const pl_scd_worker *worker = solver->worker;
-    uint64_t count = list_support(this, worker, gram->support);
-    if (count == 0 || count > this->x->columns) /* more columns than rows are not independent */
+    uint64_t count = list_support(self, worker, gram->support);
+    if (count == 0 || count > self->x->columns) /* more columns than rows are not independent */
         return false;
     for (uint64_t a = 0; a < count; a++)
         set_up(solver, count, a, gram->factor + a * count, &gram->sums[a]);
@@ -50,7 +50,7 @@ bool pl_scd_support_step(const pl_scd_solver *solver, double *ahead) {
         return false;
     pl_cholesky_solve(gram->factor, count, gram->sums);
     for (uint64_t m = 0; m < worker->members; m++)
-        ahead[m] = this->w[worker->set[m]];
+        ahead[m] = self->w[worker->set[m]];
     for (uint64_t a = 0; a < count; a++)
         ahead[gram->support[a]] += gram->sums[a];
     return true;

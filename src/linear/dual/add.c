@@ -41,11 +41,11 @@ static void close_add(pl_combine *combine) {
 }
 
 static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    add *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "add", error);
+    add *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "add", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (add){.base = {&pl_combine_add},
+    *self = (add){.base = {&pl_combine_add},
                   .glm = pl_glm_of(setup->problem),
                   .sigma = setup->team->workers,
                   .most = setup->team->workers,
@@ -53,20 +53,20 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
                   .steady = !setup->accelerates,
                   .level = FIRST_LEVEL,
                   .climb = -1};
-    status = pl_take(&this->last, setup->entries, sizeof *this->last, "add", error);
+    status = pl_take(&self->last, setup->entries, sizeof *self->last, "add", error);
     if (status != PARLEY_OK) {
-        close_add(&this->base);
+        close_add(&self->base);
         return status;
     }
-    memset(this->last + setup->begin, 0, (setup->end - setup->begin) * sizeof *this->last); /* page faults */
-    *out = &this->base;
+    memset(self->last + setup->begin, 0, (setup->end - setup->begin) * sizeof *self->last); /* page faults */
+    *out = &self->base;
     return status;
 }
 
 static void ask(const pl_combine *combine, pl_round *round) {
-    const add *this = (const add *)combine;
-    round->sigma = this->sigma;
-    round->momentum = this->momentum;
+    const add *self = (const add *)combine;
+    round->sigma = self->sigma;
+    round->momentum = self->momentum;
 }
 
 /* |ahead|^2 of an entry, which is stored as the last. */
@@ -77,9 +77,9 @@ static inline double measure_entry(double direction, double back, double *last, 
 }
 
 /* The same for entries [begin, end). */
-static double measure_part(add *this, const double *direction, uint64_t begin, uint64_t end, const double *metric) {
-    double back = this->momentum * this->gamma, sums[4] = {0}; /* four sums add in parallel */
-    double *restrict last = this->last;
+static double measure_part(add *self, const double *direction, uint64_t begin, uint64_t end, const double *metric) {
+    double back = self->momentum * self->gamma, sums[4] = {0}; /* four sums add in parallel */
+    double *restrict last = self->last;
     uint64_t j = begin;
     for (; j < end && j % 4; j++)
         sums[j % 4] += measure_entry(direction[j], back, &last[j], metric ? metric[j] : 1.0);
@@ -92,74 +92,74 @@ static double measure_part(add *this, const double *direction, uint64_t begin, u
 }
 
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    add *this = (add *)combine;
+    add *self = (add *)combine;
     const double *direction = slice->direction;
     (void)gamma;
     if (slice->metric) {
-        scalars[PL_OWN_NORM] += measure_part(this, direction, slice->begin, slice->end, slice->metric);
+        scalars[PL_OWN_NORM] += measure_part(self, direction, slice->begin, slice->end, slice->metric);
         return;
     }
-    uint64_t columns = this->glm->data->x.columns * this->glm->classes, j = slice->begin;
+    uint64_t columns = self->glm->data->x.columns * self->glm->classes, j = slice->begin;
     if (j < columns) { /* they have the same metric */
         uint64_t end = slice->end < columns ? slice->end : columns;
-        scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, end, NULL);
+        scalars[PL_OWN_NORM] += pl_metric(self->glm, j) * measure_part(self, direction, j, end, NULL);
         j = end;
     }
     for (; j < slice->end; j++)
-        scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, j + 1, NULL);
+        scalars[PL_OWN_NORM] += pl_metric(self->glm, j) * measure_part(self, direction, j, j + 1, NULL);
 }
 
 /* Momentum close to 1 pays if rounds are exact, but overshoots if solvers make few steps in a round. Only the progress
  * shows how much is best: raise it while progress grows, reverse when progress falls, and restart far lower when there
  * is none, because the iterates then swing around the optimum. */
 static void adjust(pl_combine *combine, double rate, double objective) {
-    add *this = (add *)combine;
+    add *self = (add *)combine;
     (void)objective;
-    if (rate < this->rate || rate <= 0)
-        this->climb = rate <= 0 ? -1 : -this->climb;
-    this->rate = rate;
-    int level = rate <= 0 ? this->level / 2 : this->level + this->climb;
+    if (rate < self->rate || rate <= 0)
+        self->climb = rate <= 0 ? -1 : -self->climb;
+    self->rate = rate;
+    int level = rate <= 0 ? self->level / 2 : self->level + self->climb;
     if (rate <= 0) {
-        this->theta = 1.0;
-        this->momentum = 0.0;
+        self->theta = 1.0;
+        self->momentum = 0.0;
     }
-    this->level = level < 0 ? 0 : level > MOST_LEVEL ? MOST_LEVEL : level;
+    self->level = level < 0 ? 0 : level > MOST_LEVEL ? MOST_LEVEL : level;
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
-    add *this = (add *)combine;
+    add *self = (add *)combine;
     double ratio = workers[PL_SUM_SPREAD] > 0 ? owners[PL_OWN_NORM] / workers[PL_SUM_SPREAD] : 1.0;
-    *gamma = this->gamma = ratio <= this->sigma * (1.0 + 1e-12) ? 1.0 : this->sigma / ratio;
-    this->sigma = fmin(this->most, fmax(1.0, fmax(1.05 * ratio, DECAY * this->sigma)));
-    if (this->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])
-        this->theta = 1.0;
-    double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * this->theta * this->theta));
-    this->momentum = this->steady ? 0.0 : fmin(1.0 - ldexp(1.0, -this->level), (this->theta - 1.0) / next);
-    this->theta = next;
+    *gamma = self->gamma = ratio <= self->sigma * (1.0 + 1e-12) ? 1.0 : self->sigma / ratio;
+    self->sigma = fmin(self->most, fmax(1.0, fmax(1.05 * ratio, DECAY * self->sigma)));
+    if (self->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])
+        self->theta = 1.0;
+    double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * self->theta * self->theta));
+    self->momentum = self->steady ? 0.0 : fmin(1.0 - ldexp(1.0, -self->level), (self->theta - 1.0) / next);
+    self->theta = next;
     return true;
 }
 
 /* Returns to what always works: no momentum and the safe sigma. */
 static bool stalled(pl_combine *combine) {
-    add *this = (add *)combine;
-    if (this->most == 1.0 || this->retreats == RETREATS)
+    add *self = (add *)combine;
+    if (self->most == 1.0 || self->retreats == RETREATS)
         return false;
-    this->retreats++;
-    this->level = 0;
-    this->climb = 1;
-    this->theta = 1.0;
-    this->momentum = 0.0;
-    this->sigma = this->most;
+    self->retreats++;
+    self->level = 0;
+    self->climb = 1;
+    self->theta = 1.0;
+    self->momentum = 0.0;
+    self->sigma = self->most;
     return true;
 }
 
 static void state(pl_combine *combine, pl_state *state) {
-    add *this = (add *)combine;
-    PL_STATE_VALUES(state, "add", PL_WITHIN(this->sigma, 1, this->most), PL_WITHIN(this->theta, 1, DBL_MAX),
-                    PL_WITHIN(this->momentum, 0, 1), PL_WITHIN(this->retreats, 0, RETREATS),
-                    PL_WITHIN(this->level, 0, MOST_LEVEL), PL_WITHIN(this->climb, -1, 1), PL_UNSURE(this->rate),
-                    PL_VALUE(this->gamma));
-    pl_state_slice(state, "last", this->last + state->begin, 1);
+    add *self = (add *)combine;
+    PL_STATE_VALUES(state, "add", PL_WITHIN(self->sigma, 1, self->most), PL_WITHIN(self->theta, 1, DBL_MAX),
+                    PL_WITHIN(self->momentum, 0, 1), PL_WITHIN(self->retreats, 0, RETREATS),
+                    PL_WITHIN(self->level, 0, MOST_LEVEL), PL_WITHIN(self->climb, -1, 1), PL_UNSURE(self->rate),
+                    PL_VALUE(self->gamma));
+    pl_state_slice(state, "last", self->last + state->begin, 1);
 }
 
 static const pl_combine_trial trial = {measure, judge};

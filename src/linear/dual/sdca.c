@@ -31,42 +31,42 @@
 #define AHEAD 4             /* buckets that facts of a row are prefetched ahead */
 #define NEXT 2              /* buckets that the entries of a row are prefetched ahead */
 
-static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
-    const pl_glm *glm = this->glm;
+static inline double intercept(const pl_sdca *self, const double *u, uint64_t c) {
+    const pl_glm *glm = self->glm;
     uint64_t at = glm->data->x.columns * glm->classes + c;
     if (glm->intercept == PL_NO_INTERCEPT)
         return 0.0;
-    double pull = u[at] + glm->mu * this->b0[c];
+    double pull = u[at] + glm->mu * self->b0[c];
     return (glm->intercept == PL_PENALISED ? pl_soft(pull, glm->l1) : pull) * pl_metric(glm, at);
 }
 
-double pl_sdca_intercept(const pl_sdca *this, const double *u, uint64_t c) { return intercept(this, u, c); }
+double pl_sdca_intercept(const pl_sdca *self, const double *u, uint64_t c) { return intercept(self, u, c); }
 
 /* Makes a step on one row of a lane. */
-static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
+static void step_row(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     const uint32_t *index = x->index + begin;
     const float *value = x->value ? x->value + begin : NULL;
-    double q = pl_share(glm, i), y = pl_target(glm, i), t0 = this->t[i], u_sum;
+    double q = pl_share(glm, i), y = pl_target(glm, i), t0 = self->t[i], u_sum;
     if (glm->scale)
         u_sum = pl_sparse_dot_scaled(index, value, count, stepper->seen, glm->scale, glm->l1);
     else
         u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->l1)
                             : pl_sparse_dot(index, value, count, stepper->seen);
-    double z = u_sum * stepper->inverse + intercept(this, stepper->seen, 0);
+    double z = u_sum * stepper->inverse + intercept(self, stepper->seen, 0);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
     stepper->stepped += count;
     stepper->residual += q * stepper->loss->residual(stepper->loss, z, y, t0, t, h);
-    if (this->t_piece)
-        this->t_piece[i] = t0;
-    if (this->rest)
-        pl_sdca_rest(this, stepper, i, stepper->loss->depth(stepper->loss, z, y, t0), t != t0);
+    if (self->t_piece)
+        self->t_piece[i] = t0;
+    if (self->rest)
+        pl_sdca_rest(self, stepper, i, stepper->loss->depth(stepper->loss, z, y, t0), t != t0);
     if (t == t0)
         return;
-    this->t[i] = t;
+    self->t[i] = t;
     double a = stepper->sigma * q * (t - t0);
     stepper->spread += q * (t - t0) * (t - t0) * h / stepper->sigma;
     if (glm->scale)
@@ -78,82 +78,82 @@ static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
 }
 
 /* Copies the dual variables of a row that rests for a while, which do not change in this piece. */
-static void keep_resting(pl_sdca *this, uint64_t i) {
-    uint64_t classes = this->glm->classes;
-    if (this->rest[i] == PL_SDCA_LEFT)
+static void keep_resting(pl_sdca *self, uint64_t i) {
+    uint64_t classes = self->glm->classes;
+    if (self->rest[i] == PL_SDCA_LEFT)
         return;
-    this->rest[i]--;
-    if (this->t_piece)
-        memcpy(this->t_piece + i * classes, this->t + i * classes, classes * sizeof *this->t);
+    self->rest[i]--;
+    if (self->t_piece)
+        memcpy(self->t_piece + i * classes, self->t + i * classes, classes * sizeof *self->t);
 }
 
 /* Prefetches what a step on a row reads beside its entries. */
-static inline void prefetch_row(const pl_sdca *this, uint64_t i) {
-    const pl_glm *glm = this->glm;
+static inline void prefetch_row(const pl_sdca *self, uint64_t i) {
+    const pl_glm *glm = self->glm;
     pl_prefetch(glm->data->x.start + i);
     pl_prefetch(glm->data->label + i);
     pl_prefetch(glm->norm2 + i);
-    pl_prefetch(this->t + i * glm->classes);
+    pl_prefetch(self->t + i * glm->classes);
 }
 
-static void visit(pl_sdca *this, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
+static void visit(pl_sdca *self, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
     const pl_matrix *x = &stepper->glm->data->x;
     bool several = stepper->glm->classes > 1;
     for (uint64_t n = 0; n < count && !pl_stop_due(); n++) {
         if (n + AHEAD < count)
-            prefetch_row(this, pl_bucket_row(buckets[n + AHEAD]));
+            prefetch_row(self, pl_bucket_row(buckets[n + AHEAD]));
         if (n + NEXT < count) {
             uint64_t next = pl_bucket_row(buckets[n + NEXT]);
             pl_sparse_prefetch(x->index, x->value, x->start[next], x->start[next + 1]);
         }
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
-            if (this->rest && (this->rest[i] & 15))
-                keep_resting(this, i);
+            if (self->rest && (self->rest[i] & 15))
+                keep_resting(self, i);
             else if (several)
-                pl_sdca_step_classes(this, stepper, i);
+                pl_sdca_step_classes(self, stepper, i);
             else
-                step_row(this, stepper, i);
+                step_row(self, stepper, i);
     }
 }
 
 static void lane_task(void *context, unsigned task) {
-    pl_sdca *this = context;
-    const pl_glm *glm = this->glm;
-    unsigned lanes = this->team->lanes, l = task % lanes;
-    pl_sdca_worker *worker = &this->workers[task / lanes];
-    pl_sdca_lane *lane = &this->lanes[task];
-    double began = pl_engine_now(this->team->engine);
+    pl_sdca *self = context;
+    const pl_glm *glm = self->glm;
+    unsigned lanes = self->team->lanes, l = task % lanes;
+    pl_sdca_worker *worker = &self->workers[task / lanes];
+    pl_sdca_lane *lane = &self->lanes[task];
+    double began = pl_engine_now(self->team->engine);
     uint64_t begin = pl_lane_begin(worker, l, lanes), end = pl_lane_begin(worker, l + 1, lanes);
     pl_stepper stepper = {.glm = glm,
                           .loss = glm->loss,
                           .u = lane->u,
-                          .seen = this->delayed ? this->v : lane->u,
-                          .sigma = this->sigma * worker->lane_sigma,
+                          .seen = self->delayed ? self->v : lane->u,
+                          .sigma = self->sigma * worker->lane_sigma,
                           .bound = worker->activity.bound,
                           .inverse = 1.0 / glm->l2};
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
-    visit(this, &stepper, worker->buckets + begin, end - begin);
+    visit(self, &stepper, worker->buckets + begin, end - begin);
     lane->residual += worker->repeats ? 0.0 : stepper.residual;
     lane->piece_residual = stepper.residual;
     lane->worst = stepper.worst;
     lane->step_spread += stepper.spread;
     lane->stepped += stepper.stepped;
-    lane->seconds += pl_engine_now(this->team->engine) - began;
+    lane->seconds += pl_engine_now(self->team->engine) - began;
 }
 
 /* Sets up the next piece of every worker. Returns false when the round is complete. */
-static bool next_pieces(pl_sdca *this) {
+static bool next_pieces(pl_sdca *self) {
     bool more = false;
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        pl_sdca_worker *worker = &self->workers[k];
         worker->cursor += worker->piece;
         if (worker->cursor >= worker->active && worker->piece) {
             worker->cursor = 0;
             if (worker->left)
-                pl_sdca_begin_epoch(this, k);
+                pl_sdca_begin_epoch(self, k);
         }
-        uint64_t syncs = worker->turns || worker->alone ? 1 : worker->syncs,
+        uint64_t syncs = worker->turns || worker->one_lane ? 1 : worker->syncs,
                  piece = (worker->active + syncs - 1) / syncs;
         uint64_t most = worker->active - worker->cursor;
         piece = piece < most ? piece : most;
@@ -167,57 +167,57 @@ static bool next_pieces(pl_sdca *this) {
 
 /* Entry j of v, at place e, as the worker sees it at the start of the round. With momentum m the round starts at t + m
  * (t - last t): u is ahead for all workers, and the worker's own part of that counts sigma times in its sub-problem. */
-static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_t e, uint64_t j) {
-    if (this->momentum == 0)
-        return this->v[j];
-    return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[e]);
+static double first_u(const pl_sdca *self, const pl_sdca_worker *worker, uint64_t e, uint64_t j) {
+    if (self->momentum == 0)
+        return self->v[j];
+    return self->v[j] + self->momentum * ((self->v[j] - self->v_previous[j]) - self->sigma * worker->previous[e]);
 }
 
 /* Copies u and the dual variables of a lane's rows at the start of the round. In place, a round is never undone, and a
  * single lane needs no copy of u. One of several workers keeps the initial u where its change will be, and does not
  * read v again. */
 static void begin_task(void *context, unsigned task) {
-    pl_sdca *this = context;
-    const pl_part *part = &this->team->parts[task];
-    const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
-    pl_sdca_lane *lane = &this->lanes[task];
-    bool first = task % this->team->lanes == 0, keeps = first && worker->previous;
-    double began = pl_engine_now(this->team->engine);
-    uint64_t classes = this->glm->classes;
+    pl_sdca *self = context;
+    const pl_part *part = &self->team->parts[task];
+    const pl_sdca_worker *worker = &self->workers[task / self->team->lanes];
+    pl_sdca_lane *lane = &self->lanes[task];
+    bool first = task % self->team->lanes == 0, keeps = first && worker->previous;
+    double began = pl_engine_now(self->team->engine);
+    uint64_t classes = self->glm->classes;
     *lane = (pl_sdca_lane){.u = lane->u};
-    for (uint64_t r = 0; r < part->count && !this->in_place; r++) {
+    for (uint64_t r = 0; r < part->count && !self->in_place; r++) {
         uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
-        memcpy(this->t_round + begin * classes, this->t + begin * classes, rows * classes * sizeof *this->t);
+        memcpy(self->t_round + begin * classes, self->t + begin * classes, rows * classes * sizeof *self->t);
     }
-    if (lane->u == this->v || this->in_step)
+    if (lane->u == self->v || self->in_step)
         return;
-    if (!worker->support && this->momentum == 0) {
-        memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
+    if (!worker->support && self->momentum == 0) {
+        memcpy(lane->u, self->v, self->glm->size * sizeof *lane->u);
         if (keeps)
-            memcpy(worker->change, this->v, this->glm->size * sizeof *lane->u);
+            memcpy(worker->change, self->v, self->glm->size * sizeof *lane->u);
     } else
         for (uint64_t s = 0, number = 0; s < worker->supported; s++)
             for (uint64_t c = 0; c < classes; c++, number++) {
                 uint64_t j = (worker->support ? worker->support[s] : s) * classes + c, e = worker->wide ? j : number;
-                lane->u[j] = first_u(this, worker, e, j);
+                lane->u[j] = first_u(self, worker, e, j);
                 if (keeps)
                     worker->change[e] = lane->u[j];
             }
-    if (first && lane->u != worker->current && !this->in_place)
-        memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
-    lane->seconds = lane->fixed = pl_engine_now(this->team->engine) - began;
+    if (first && lane->u != worker->current && !self->in_place)
+        memcpy(worker->current, lane->u, self->glm->size * sizeof *lane->u);
+    lane->seconds = lane->fixed = pl_engine_now(self->team->engine) - began;
 }
 
 /* Turns entries [begin, end) of u, rows of `classes` entries with the same metric, into the worker's change, and
  * compares it with the others' and with the last round's. */
-static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin, uint64_t end, double metric) {
-    double inverse = 1.0 / this->sigma, spread = worker->spread, squared = worker->squared, turn = worker->turn;
-    uint64_t classes = this->glm->classes;
+static void end_rows(const pl_sdca *self, pl_sdca_worker *worker, uint64_t begin, uint64_t end, double metric) {
+    double inverse = 1.0 / self->sigma, spread = worker->spread, squared = worker->squared, turn = worker->turn;
+    uint64_t classes = self->glm->classes;
     for (uint64_t s = begin, number = begin * classes; s < end; s++)
         for (uint64_t c = 0; c < classes; c++, number++) {
             uint64_t j = (worker->support ? worker->support[s] : s) * classes + c, e = worker->wide ? j : number;
             double change = (worker->current[j] - worker->change[e]) * inverse, last = worker->previous[e];
-            double ahead = change - this->momentum * last;
+            double ahead = change - self->momentum * last;
             worker->change[e] = change;
             spread += metric * ahead * ahead;
             squared += metric * change * change;
@@ -230,32 +230,32 @@ static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin
 
 /* Turns u as the worker sees it into its change of u. */
 static void end_task(void *context, unsigned k) {
-    pl_sdca *this = context;
-    const pl_glm *glm = this->glm;
-    pl_sdca_worker *worker = &this->workers[k];
-    double began = pl_engine_now(this->team->engine), inverse = 1.0 / this->sigma;
+    pl_sdca *self = context;
+    const pl_glm *glm = self->glm;
+    pl_sdca_worker *worker = &self->workers[k];
+    double began = pl_engine_now(self->team->engine), inverse = 1.0 / self->sigma;
     uint64_t all = worker->supported, columns = all - (glm->intercept != PL_NO_INTERCEPT);
     worker->spread = worker->squared = worker->turn = 0;
-    if (this->in_place)
+    if (self->in_place)
         return;
     if (!worker->previous) /* a single worker: not needed */
         for (uint64_t j = 0; j < all * glm->classes; j++)
-            worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
+            worker->change[j] = (worker->current[j] - self->v[j]) * inverse;
     else {
-        end_rows(this, worker, 0, columns, pl_metric(glm, 0));
-        end_rows(this, worker, columns, all, pl_metric(glm, glm->data->x.columns * glm->classes));
+        end_rows(self, worker, 0, columns, pl_metric(glm, 0));
+        end_rows(self, worker, columns, all, pl_metric(glm, glm->data->x.columns * glm->classes));
     }
-    double ended = pl_engine_now(this->team->engine);
-    this->lanes[k * this->team->lanes].seconds += ended - began;
-    this->lanes[k * this->team->lanes].fixed += ended - began;
+    double ended = pl_engine_now(self->team->engine);
+    self->lanes[k * self->team->lanes].seconds += ended - began;
+    self->lanes[k * self->team->lanes].fixed += ended - began;
 }
 
-static void set_steps(pl_sdca *this, const pl_round *round) {
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
-        double rows = (double)this->team->rows[k];
+static void set_steps(pl_sdca *self, const pl_round *round) {
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        pl_sdca_worker *worker = &self->workers[k];
+        double rows = (double)self->team->rows[k];
         if (worker->cursor == 0 && rows > 0)
-            pl_sdca_begin_epoch(this, k);
+            pl_sdca_begin_epoch(self, k);
         double whole = (double)(worker->turns ? worker->count : worker->active);
         double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * whole - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
@@ -265,11 +265,11 @@ static void set_steps(pl_sdca *this, const pl_round *round) {
     }
 }
 
-static void report(pl_sdca *this, pl_update *update) {
-    const pl_team *team = this->team;
+static void report(pl_sdca *self, pl_update *update) {
+    const pl_team *team = self->team;
     for (unsigned k = 0; k < team->hosted; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
-        pl_sdca_lane *first = &this->lanes[k * team->lanes];
+        pl_sdca_worker *worker = &self->workers[k];
+        pl_sdca_lane *first = &self->lanes[k * team->lanes];
         double residual = 0, seconds = 0, stepped = 0, spread = 0;
         double seen = worker->turns && worker->count ? worker->fresh / (double)worker->count : worker->share;
         for (unsigned l = 0; l < team->lanes; l++) {
@@ -278,11 +278,11 @@ static void report(pl_sdca *this, pl_update *update) {
             spread += first[l].step_spread;
             seconds = fmax(seconds, first[l].seconds);
         }
-        worker->syncs = worker->share > 0 ? pl_lane_syncs(this, stepped / worker->share) : worker->syncs;
+        worker->syncs = worker->share > 0 ? pl_lane_syncs(self, stepped / worker->share) : worker->syncs;
         update[k].shrink = 1.0;
         update[k].weight = team->weight[k];
-        update[k].count = worker->supported * this->glm->classes;
-        update[k].row = this->glm->classes;
+        update[k].count = worker->supported * self->glm->classes;
+        update[k].row = self->glm->classes;
         update[k].index = worker->support;
         update[k].wide = worker->wide;
         update[k].value = worker->change;
@@ -290,7 +290,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].fixed = first->fixed;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
         update[k].scalars[PL_SUM_RESIDUAL] = seen > 0 ? residual / seen : 0;
-        update[k].scalars[PL_SUM_SPREAD] = this->delayed ? this->batch * spread : worker->spread;
+        update[k].scalars[PL_SUM_SPREAD] = self->delayed ? self->batch * spread : worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;
     }
@@ -298,69 +298,69 @@ static void report(pl_sdca *this, pl_update *update) {
 
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
-    pl_sdca *this = (pl_sdca *)local;
-    const pl_team *team = this->team;
+    pl_sdca *self = (pl_sdca *)local;
+    const pl_team *team = self->team;
     pl_engine *engine = team->engine;
     (void)evaluation, (void)error;
-    this->v = v;
-    this->batch = this->delayed ? pl_round_steps(round, (double)team->all_rows / team->workers) + PL_BUCKET_MOST : 1.0;
-    this->sigma = round->sigma * this->batch;
-    this->momentum = this->v_previous && !this->delayed ? round->momentum : 0.0;
-    if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
-        for (uint64_t c = 0; c < this->glm->classes; c++)
-            this->b0[c] = intercept(this, v, c);
-    if (this->in_place) {
-        this->workers->current = this->workers->change = v;
-        this->lanes->u = team->lanes == 1 ? v : this->lanes->u;
+    self->v = v;
+    self->batch = self->delayed ? pl_round_steps(round, (double)team->all_rows / team->workers) + PL_BUCKET_MOST : 1.0;
+    self->sigma = round->sigma * self->batch;
+    self->momentum = self->v_previous && !self->delayed ? round->momentum : 0.0;
+    if (self->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
+        for (uint64_t c = 0; c < self->glm->classes; c++)
+            self->b0[c] = intercept(self, v, c);
+    if (self->in_place) {
+        self->workers->current = self->workers->change = v;
+        self->lanes->u = team->lanes == 1 ? v : self->lanes->u;
     }
-    pl_team_run(team, begin_task, this);
-    if (this->v_previous)
-        memcpy(this->v_previous, v, this->glm->size * sizeof *v);
-    set_steps(this, round);
-    while (next_pieces(this) && !pl_stop_due()) {
-        pl_team_run(team, lane_task, this);
+    pl_team_run(team, begin_task, self);
+    if (self->v_previous)
+        memcpy(self->v_previous, v, self->glm->size * sizeof *v);
+    set_steps(self, round);
+    while (next_pieces(self) && !pl_stop_due()) {
+        pl_team_run(team, lane_task, self);
         for (unsigned k = 0; k < team->hosted; k++)
-            pl_sdca_note_piece(this, k);
+            pl_sdca_note_piece(self, k);
         if (team->lanes > 1)
-            pl_lanes_sync(this);
+            pl_lanes_sync(self);
     }
-    this->in_step = this->in_place; /* only `start` changes v otherwise */
-    engine->type->run(engine, end_task, this, team->hosted);
-    report(this, update);
+    self->in_step = self->in_place; /* only `start` changes v otherwise */
+    engine->type->run(engine, end_task, self, team->hosted);
+    report(self, update);
     return PARLEY_OK;
 }
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
     (void)error;
-    const pl_sdca *this = (const pl_sdca *)local;
-    const pl_glm *glm = this->glm;
+    const pl_sdca *self = (const pl_sdca *)local;
+    const pl_glm *glm = self->glm;
     double inverse = 1.0 / glm->l2;
     uint64_t penalised = glm->data->x.columns * glm->classes;
     for (uint64_t j = 0; j < penalised; j++)
         w[j] = (glm->l1 > 0 ? pl_soft(v[j], glm->l1) : v[j]) * inverse;
     for (uint64_t c = 0; c < glm->classes && glm->intercept != PL_NO_INTERCEPT; c++)
-        w[penalised + c] = intercept(this, v, c);
+        w[penalised + c] = intercept(self, v, c);
     return PARLEY_OK;
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
-    pl_sdca *this = (pl_sdca *)local;
-    const pl_glm *glm = this->glm;
+    pl_sdca *self = (pl_sdca *)local;
+    const pl_glm *glm = self->glm;
     parley_status status = primal(local, v, w, error);
     (void)update;
-    pl_margins(glm, this->team, w, this->z);
+    pl_margins(glm, self->team, w, self->z);
     if (glm->classes > 1)
-        return pl_sdca_evaluate_classes(this, w, evaluation, error);
-    double b = intercept(this, v, 0);
+        return pl_sdca_evaluate_classes(self, w, evaluation, error);
+    double b = intercept(self, v, 0);
     if (pl_centres(glm))
-        status = pl_centre(glm, this->team, this->z, PL_SDCA_CENTRED, &b, error);
+        status = pl_centre(glm, self->team, self->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
-        w[glm->data->x.columns] = this->b[0] = b;
+        w[glm->data->x.columns] = self->b[0] = b;
     if (status == PARLEY_OK)
-        status = pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error);
-    if (status == PARLEY_OK && !this->plain)
-        status = pl_best_multiple(glm, this->team, this->z, w, evaluation, error);
+        status = pl_evaluate_rows(glm, self->team, self->z, b, self->t, evaluation, error);
+    if (status == PARLEY_OK && !self->plain)
+        status = pl_rescale_hinge(glm, self->team, self->z, w, evaluation, error);
     return status;
 }
 
@@ -371,24 +371,24 @@ static double evaluate_passes(const pl_local *local) {
 }
 
 static void commit(pl_local *local, unsigned k, double gamma) {
-    pl_sdca *this = (pl_sdca *)local;
-    pl_sdca_worker *worker = &this->workers[k];
-    uint64_t classes = this->glm->classes;
+    pl_sdca *self = (pl_sdca *)local;
+    pl_sdca_worker *worker = &self->workers[k];
+    uint64_t classes = self->glm->classes;
     if (gamma == 1.0 && worker->previous) { /* the next change is written where the last one was */
         double *last = worker->previous;
         worker->previous = worker->change;
         worker->change = last;
     } else
-        for (uint64_t e = 0; worker->previous && e < pl_sdca_places(this, worker); e++)
+        for (uint64_t e = 0; worker->previous && e < pl_sdca_places(self, worker); e++)
             worker->previous[e] = gamma * worker->change[e];
     if (gamma == 1.0)
         return;
-    for (unsigned l = 0; l < this->team->lanes; l++) {
-        const pl_part *part = &this->team->parts[k * this->team->lanes + l];
+    for (unsigned l = 0; l < self->team->lanes; l++) {
+        const pl_part *part = &self->team->parts[k * self->team->lanes + l];
         for (uint64_t r = 0; r < part->count; r++)
             for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++) {
-                worker->activity.wake |= this->rest && this->rest[e / classes] && this->t[e] != this->t_round[e];
-                this->t[e] = this->t_round[e] + gamma * (this->t[e] - this->t_round[e]);
+                worker->activity.wake |= self->rest && self->rest[e / classes] && self->t[e] != self->t_round[e];
+                self->t[e] = self->t_round[e] + gamma * (self->t[e] - self->t_round[e]);
             }
     }
 }

@@ -2,7 +2,7 @@
 #ifndef PL_SDCA_H
 #define PL_SDCA_H
 
-#include "linear/rows/turns.h"
+#include "linear/rows/block_order.h"
 
 #define PL_SDCA_PATIENCE 16  /* epochs at the beginning; see pl_sdca_activity */
 #define PL_SDCA_LEFT 255     /* the rest of a row that left the active set */
@@ -22,10 +22,10 @@ typedef struct pl_sdca_activity {
 
 typedef struct pl_sdca_worker {
     uint64_t *buckets, count; /* in the order of this epoch, those that are visited first */
-    pl_turns *turns;          /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
+    pl_block_order *turns;    /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
     uint64_t base, active;    /* the first bucket of this epoch, and their number */
     uint64_t cursor, epoch;   /* next bucket of this epoch, and epochs begun */
-    bool alone;               /* the first lane visits all rows */
+    bool one_lane;            /* the first lane visits all rows */
     bool repeats;             /* a turn that is not the first one over its block */
     double fresh;             /* buckets visited in this round without those turns */
     uint64_t left;            /* buckets to visit in this round */
@@ -63,8 +63,8 @@ typedef struct pl_sdca {
     uint8_t *rest; /* level << 4 | epochs left, or PL_SDCA_LEFT; NULL if t is never at a bound */
     double *z;     /* margins at the last evaluation, one entry per class */
     uint64_t *buckets;
-    pl_turns *turns; /* by hosted worker; NULL: all rows are shuffled */
-    pl_span copies;  /* memory of `u` and `current`, on huge pages because access is random */
+    pl_block_order *turns; /* by hosted worker; NULL: all rows are shuffled */
+    pl_span copies;        /* memory of `u` and `current`, on huge pages because access is random */
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double *b0; /* one per class */
@@ -81,13 +81,13 @@ typedef struct pl_sdca {
 } pl_sdca;
 
 /* Entries of a worker's `change` and `previous`. */
-static inline uint64_t pl_sdca_places(const pl_sdca *this, const pl_sdca_worker *worker) {
-    return worker->wide ? this->glm->size : worker->supported * this->glm->classes;
+static inline uint64_t pl_sdca_places(const pl_sdca *self, const pl_sdca_worker *worker) {
+    return worker->wide ? self->glm->size : worker->supported * self->glm->classes;
 }
 
 /* The first bucket of lane `l` in the worker's current piece. */
 static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {
-    uint64_t before = worker->alone ? (l > 0 ? worker->piece : 0) : worker->piece * l / lanes;
+    uint64_t before = worker->one_lane ? (l > 0 ? worker->piece : 0) : worker->piece * l / lanes;
     return worker->base + worker->cursor + before;
 }
 

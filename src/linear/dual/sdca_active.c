@@ -14,18 +14,18 @@
 #define FALL 0.01         /* of the active rows' share of the gap, after which all rows return */
 #define MOST_PATIENCE 256 /* epochs */
 
-static bool any_active(const pl_sdca *this, uint64_t bucket) {
+static bool any_active(const pl_sdca *self, uint64_t bucket) {
     for (uint64_t i = pl_bucket_row(bucket); i < pl_bucket_end(bucket); i++)
-        if (this->rest[i] != PL_SDCA_LEFT)
+        if (self->rest[i] != PL_SDCA_LEFT)
             return true;
     return false;
 }
 
 /* Moves buckets whose rows all rest behind the others. */
-static void compact(const pl_sdca *this, pl_sdca_worker *worker) {
+static void compact(const pl_sdca *self, pl_sdca_worker *worker) {
     for (uint64_t n = 0; n < worker->active;) {
         uint64_t bucket = worker->buckets[n];
-        if (any_active(this, bucket)) {
+        if (any_active(self, bucket)) {
             n++;
             continue;
         }
@@ -35,19 +35,19 @@ static void compact(const pl_sdca *this, pl_sdca_worker *worker) {
 }
 
 /* Rows that rest for a while keep on resting. */
-static void return_all(pl_sdca *this, unsigned k) {
-    const pl_team *team = this->team;
+static void return_all(pl_sdca *self, unsigned k) {
+    const pl_team *team = self->team;
     for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
         for (uint64_t r = 0; r < team->parts[p].count; r++)
             for (uint64_t i = team->parts[p].ranges[r].begin; i < team->parts[p].ranges[r].end; i++)
-                this->rest[i] = this->rest[i] == PL_SDCA_LEFT ? 0 : this->rest[i];
-    this->workers[k].active = this->workers[k].count;
+                self->rest[i] = self->rest[i] == PL_SDCA_LEFT ? 0 : self->rest[i];
+    self->workers[k].active = self->workers[k].count;
 }
 
 /* Whether all rows must be visited in the epoch after one with these sums. */
-static bool must_return(const pl_sdca *this, const pl_sdca_worker *worker) {
+static bool must_return(const pl_sdca *self, const pl_sdca_worker *worker) {
     const pl_sdca_activity *last = &worker->activity;
-    double target = this->target / this->team->workers;
+    double target = self->target / self->team->workers;
     if (worker->epoch == 1 || last->wake || worker->active == 0)
         return true;
     return !last->whole && (last->since >= last->patience || last->residual <= FALL * last->reference ||
@@ -55,15 +55,15 @@ static bool must_return(const pl_sdca *this, const pl_sdca_worker *worker) {
 }
 
 /* Chooses the rows of the next epoch. */
-static void choose(pl_sdca *this, unsigned k) {
-    pl_sdca_worker *worker = &this->workers[k];
+static void choose(pl_sdca *self, unsigned k) {
+    pl_sdca_worker *worker = &self->workers[k];
     pl_sdca_activity *activity = &worker->activity;
-    compact(this, worker);
+    compact(self, worker);
     if (activity->whole)
         activity->reference = activity->residual;
-    bool whole = must_return(this, worker);
+    bool whole = must_return(self, worker);
     if (whole)
-        return_all(this, k);
+        return_all(self, k);
     if (whole && activity->since >= activity->patience)
         activity->patience *= activity->patience < MOST_PATIENCE ? 2 : 1;
     activity->since = whole ? 0 : activity->since + 1;
@@ -74,41 +74,41 @@ static void choose(pl_sdca *this, unsigned k) {
 }
 
 /* The next turn over a block, of which no row leaves: that would be seen a whole reading of the file later. */
-static void begin_turn(pl_sdca *this, unsigned k) {
-    pl_sdca_worker *worker = &this->workers[k];
-    worker->repeats = !pl_turns_first(worker->turns, worker->epoch);
+static void begin_turn(pl_sdca *self, unsigned k) {
+    pl_sdca_worker *worker = &self->workers[k];
+    worker->repeats = !pl_block_order_first(worker->turns, worker->epoch);
     pl_range range =
-        pl_turns_begin(worker->turns, this->team->seed, this->team->first + k, worker->epoch++, worker->buckets);
+        pl_block_order_begin(worker->turns, self->team->seed, self->team->first + k, worker->epoch++, worker->buckets);
     worker->base = range.begin;
     worker->active = range.end - range.begin;
 }
 
-void pl_sdca_begin_epoch(pl_sdca *this, unsigned k) {
-    pl_sdca_worker *worker = &this->workers[k];
+void pl_sdca_begin_epoch(pl_sdca *self, unsigned k) {
+    pl_sdca_worker *worker = &self->workers[k];
     if (worker->turns) {
-        begin_turn(this, k);
+        begin_turn(self, k);
         return;
     }
-    pl_stream stream = pl_stream_make(this->team->seed, this->team->first + k, worker->epoch++);
-    if (this->rest)
-        choose(this, k);
+    pl_stream stream = pl_stream_make(self->team->seed, self->team->first + k, worker->epoch++);
+    if (self->rest)
+        choose(self, k);
     pl_shuffle(&stream, worker->buckets, worker->active);
 }
 
-void pl_sdca_note_piece(pl_sdca *this, unsigned k) {
-    pl_sdca_activity *activity = &this->workers[k].activity;
-    const pl_sdca_lane *lanes = &this->lanes[k * this->team->lanes];
-    for (unsigned l = 0; l < this->team->lanes && this->workers[k].piece; l++) {
+void pl_sdca_note_piece(pl_sdca *self, unsigned k) {
+    pl_sdca_activity *activity = &self->workers[k].activity;
+    const pl_sdca_lane *lanes = &self->lanes[k * self->team->lanes];
+    for (unsigned l = 0; l < self->team->lanes && self->workers[k].piece; l++) {
         activity->residual += lanes[l].piece_residual;
         activity->worst = fmax(activity->worst, lanes[l].worst);
     }
 }
 
-bool pl_sdca_wake(pl_sdca *this) {
+bool pl_sdca_wake(pl_sdca *self) {
     bool any = false;
-    for (uint64_t i = 0; this->rest && i < this->glm->data->x.rows; i++)
-        any = any || this->rest[i];
-    for (unsigned k = 0; this->rest && k < this->team->hosted; k++)
-        this->workers[k].activity.wake = true;
+    for (uint64_t i = 0; self->rest && i < self->glm->data->x.rows; i++)
+        any = any || self->rest[i];
+    for (unsigned k = 0; self->rest && k < self->team->hosted; k++)
+        self->workers[k].activity.wake = true;
     return any;
 }

@@ -5,16 +5,16 @@
 #include "linear/dual/sdca.h"
 #include "linear/rows/classes.h"
 
-void pl_sdca_step_classes(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
+void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
     const float *value = x->value ? x->value + begin : NULL;
-    double z[PL_MOST_CLASSES], t[PL_MOST_CLASSES], *t0 = this->t + i * classes, q = pl_share(glm, i);
+    double z[PL_MOST_CLASSES], t[PL_MOST_CLASSES], *t0 = self->t + i * classes, q = pl_share(glm, i);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     stepper->stepped += count;
-    if (this->t_piece)
-        memcpy(this->t_piece + i * classes, t0, classes * sizeof *t0);
+    if (self->t_piece)
+        memcpy(self->t_piece + i * classes, t0, classes * sizeof *t0);
     if (q == 0)
         return;
     if (glm->l1 > 0)
@@ -26,11 +26,11 @@ void pl_sdca_step_classes(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
         t[c] = t0[c];
     }
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
-        z[c] += pl_sdca_intercept(this, stepper->seen, c);
+        z[c] += pl_sdca_intercept(self, stepper->seen, c);
     stepper->residual += q * pl_classes_step(glm, i, z, h, t);
     bool moved = memcmp(t, t0, classes * sizeof *t) != 0;
-    if (this->rest)
-        pl_sdca_rest(this, stepper, i, pl_classes_depth(glm, i, z, t0), moved);
+    if (self->rest)
+        pl_sdca_rest(self, stepper, i, pl_classes_depth(glm, i, z, t0), moved);
     if (!moved)
         return;
     for (uint64_t c = 0; c < classes; c++) {
@@ -44,14 +44,14 @@ void pl_sdca_step_classes(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
         stepper->u[x->columns * classes + c] += t[c];
 }
 
-parley_status pl_sdca_evaluate_classes(pl_sdca *this, double *w, pl_evaluation *evaluation, parley_error *error) {
-    const pl_glm *glm = this->glm;
+parley_status pl_sdca_evaluate_classes(pl_sdca *self, double *w, pl_evaluation *evaluation, parley_error *error) {
+    const pl_glm *glm = self->glm;
     double none[PL_MOST_CLASSES] = {0}, *b = none;
     parley_status status = PARLEY_OK;
     if (glm->intercept != PL_NO_INTERCEPT)
         b = w + glm->data->x.columns * glm->classes;
     if (pl_centres(glm))
-        status = pl_classes_centre(glm, this->team, this->z, NULL, PL_SDCA_CENTRED, b, error);
-    memcpy(this->b, b, glm->classes * sizeof *b);
-    return status == PARLEY_OK ? pl_classes_evaluate(glm, this->team, this->z, b, this->t, evaluation, error) : status;
+        status = pl_classes_centre(glm, self->team, self->z, NULL, PL_SDCA_CENTRED, b, error);
+    memcpy(self->b, b, glm->classes * sizeof *b);
+    return status == PARLEY_OK ? pl_classes_evaluate(glm, self->team, self->z, b, self->t, evaluation, error) : status;
 }

@@ -10,8 +10,8 @@
 #define STRIP 256        /* entries that are added at a time, in the first-level cache */
 
 /* The entries of v that lane `l` adds up. */
-static pl_range lane_entries(const pl_sdca *this, unsigned l) {
-    return (pl_range){this->glm->size * l / this->team->lanes, this->glm->size * (l + 1) / this->team->lanes};
+static pl_range lane_entries(const pl_sdca *self, unsigned l) {
+    return (pl_range){self->glm->size * l / self->team->lanes, self->glm->size * (l + 1) / self->team->lanes};
 }
 
 /* Adds the lanes' changes of entries [begin, end), at most STRIP, to the first lane's copy. Returns sum |D_l|^2, and
@@ -36,33 +36,33 @@ static double add_strip(pl_sdca_lane *first, unsigned lanes, const double *curre
 }
 
 static void add_task(void *context, unsigned task) {
-    pl_sdca *this = context;
-    unsigned lanes = this->team->lanes;
-    const pl_sdca_worker *worker = &this->workers[task / lanes];
-    pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - task % lanes];
-    double began = pl_engine_now(this->team->engine), inverse = 1.0 / worker->lane_sigma, squared;
-    uint64_t columns = this->glm->data->x.columns * this->glm->classes;
-    pl_range range = lane_entries(this, task % lanes);
+    pl_sdca *self = context;
+    unsigned lanes = self->team->lanes;
+    const pl_sdca_worker *worker = &self->workers[task / lanes];
+    pl_sdca_lane *mine = &self->lanes[task], *first = &self->lanes[task - task % lanes];
+    double began = pl_engine_now(self->team->engine), inverse = 1.0 / worker->lane_sigma, squared;
+    uint64_t columns = self->glm->data->x.columns * self->glm->classes;
+    pl_range range = lane_entries(self, task % lanes);
     mine->spread = mine->sum_spread = 0;
     for (uint64_t begin = range.begin, end; begin < range.end && worker->piece; begin = end) {
         end = begin + STRIP < range.end ? begin + STRIP : range.end;
         end = begin < columns && end > columns ? columns : end; /* the intercept has its own metric */
-        double metric = pl_metric(this->glm, begin);
+        double metric = pl_metric(self->glm, begin);
         mine->spread += metric * add_strip(first, lanes, worker->current, inverse, begin, end, &squared);
         mine->sum_spread += metric * squared;
     }
-    mine->seconds += pl_engine_now(this->team->engine) - began;
+    mine->seconds += pl_engine_now(self->team->engine) - began;
 }
 
 /* Takes the sum with the safe step. If that is below 1, the changes of the dual variables shrink by the same factor.
  * Those of rows that left the active set did not change. */
 static void take_task(void *context, unsigned task) {
-    pl_sdca *this = context;
-    unsigned lanes = this->team->lanes, l = task % lanes;
-    const pl_sdca_worker *worker = &this->workers[task / lanes];
-    pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - l];
-    double began = pl_engine_now(this->team->engine), gamma = worker->lane_gamma, *current = worker->current;
-    pl_range range = lane_entries(this, l);
+    pl_sdca *self = context;
+    unsigned lanes = self->team->lanes, l = task % lanes;
+    const pl_sdca_worker *worker = &self->workers[task / lanes];
+    pl_sdca_lane *mine = &self->lanes[task], *first = &self->lanes[task - l];
+    double began = pl_engine_now(self->team->engine), gamma = worker->lane_gamma, *current = worker->current;
+    pl_range range = lane_entries(self, l);
     if (!worker->piece)
         range.end = range.begin;
     for (uint64_t j = range.begin; j < range.end; j++)
@@ -70,41 +70,41 @@ static void take_task(void *context, unsigned task) {
     for (unsigned m = 1; m < lanes; m++)
         for (uint64_t j = range.begin; j < range.end; j++)
             first[m].u[j] = current[j];
-    uint64_t classes = this->glm->classes, begin = pl_lane_begin(worker, l, lanes),
+    uint64_t classes = self->glm->classes, begin = pl_lane_begin(worker, l, lanes),
              end = pl_lane_begin(worker, l + 1, lanes);
     for (uint64_t n = begin; n < end && gamma != 1.0; n++)
         for (uint64_t i = pl_bucket_row(worker->buckets[n]); i < pl_bucket_end(worker->buckets[n]); i++)
-            for (uint64_t e = i * classes; e < (i + 1) * classes && !(this->rest && this->rest[i] == PL_SDCA_LEFT); e++)
-                this->t[e] = this->t_piece[e] + gamma * (this->t[e] - this->t_piece[e]);
-    mine->seconds += pl_engine_now(this->team->engine) - began;
+            for (uint64_t e = i * classes; e < (i + 1) * classes && !(self->rest && self->rest[i] == PL_SDCA_LEFT); e++)
+                self->t[e] = self->t_piece[e] + gamma * (self->t[e] - self->t_piece[e]);
+    mine->seconds += pl_engine_now(self->team->engine) - began;
 }
 
-static void judge_lanes(pl_sdca *this, unsigned k) {
-    unsigned lanes = this->team->lanes;
-    pl_sdca_worker *worker = &this->workers[k];
+static void judge_lanes(pl_sdca *self, unsigned k) {
+    unsigned lanes = self->team->lanes;
+    pl_sdca_worker *worker = &self->workers[k];
     double spread = 0, sum_spread = 0;
     worker->lane_gamma = 1.0;
-    if (!worker->piece || this->delayed || worker->alone)
+    if (!worker->piece || self->delayed || worker->one_lane)
         return; /* it did not take part, sigma is safe for all its steps together, or one lane made them */
     for (unsigned l = 0; l < lanes; l++) {
-        spread += this->lanes[k * lanes + l].spread;
-        sum_spread += this->lanes[k * lanes + l].sum_spread;
+        spread += self->lanes[k * lanes + l].spread;
+        sum_spread += self->lanes[k * lanes + l].sum_spread;
     }
     double ratio = spread > 0 ? sum_spread / spread : 1.0;
     worker->lane_gamma = ratio > worker->lane_sigma ? worker->lane_sigma / ratio : 1.0;
     worker->lane_sigma = fmin(lanes, fmax(1.0, fmax(1.15 * ratio, 0.7 * worker->lane_sigma)));
 }
 
-uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
-    double cost = this->glm->classes > 1 ? CLASSES_COST : SYNC_COST;
-    double least = fmax(SYNC_LEAST, cost * (double)(this->glm->size / this->glm->classes));
-    double syncs = nonzeros / (least * (double)this->team->lanes);
-    return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > PL_SDCA_SYNCS ? PL_SDCA_SYNCS : (uint64_t)syncs;
+uint64_t pl_lane_syncs(const pl_sdca *self, double nonzeros) {
+    double cost = self->glm->classes > 1 ? CLASSES_COST : SYNC_COST;
+    double least = fmax(SYNC_LEAST, cost * (double)(self->glm->size / self->glm->classes));
+    double syncs = nonzeros / (least * (double)self->team->lanes);
+    return self->team->lanes == 1 || syncs < 1 ? 1 : syncs > PL_SDCA_SYNCS ? PL_SDCA_SYNCS : (uint64_t)syncs;
 }
 
-void pl_lanes_sync(pl_sdca *this) {
-    pl_team_run(this->team, add_task, this);
-    for (unsigned k = 0; k < this->team->hosted; k++)
-        judge_lanes(this, k);
-    pl_team_run(this->team, take_task, this);
+void pl_lanes_sync(pl_sdca *self) {
+    pl_team_run(self->team, add_task, self);
+    for (unsigned k = 0; k < self->team->hosted; k++)
+        judge_lanes(self, k);
+    pl_team_run(self->team, take_task, self);
 }

@@ -8,74 +8,74 @@
 #define WIDE 4 /* an update that touches more than one entry in this many has room for all entries of v */
 
 void pl_sdca_close(pl_local *local) {
-    pl_sdca *this = (pl_sdca *)local;
-    if (!this)
+    pl_sdca *self = (pl_sdca *)local;
+    if (!self)
         return;
-    for (unsigned k = 0; this->turns && k < this->team->hosted; k++)
-        pl_turns_close(&this->turns[k]);
-    for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
-        pl_shared_free(this->team->engine, this->workers[k].previous);
-        if (this->team->workers > 1)
-            pl_shared_free(this->team->engine, this->workers[k].change);
-        pl_shared_free(this->team->engine, this->workers[k].support);
+    for (unsigned k = 0; self->turns && k < self->team->hosted; k++)
+        pl_block_order_close(&self->turns[k]);
+    for (unsigned k = 0; self->workers && k < self->team->hosted; k++) {
+        pl_shared_free(self->team->engine, self->workers[k].previous);
+        if (self->team->workers > 1)
+            pl_shared_free(self->team->engine, self->workers[k].change);
+        pl_shared_free(self->team->engine, self->workers[k].support);
     }
-    pl_free(this->v_previous);
-    pl_span_free(&this->copies);
-    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z,     this->buckets,
-                     this->workers, this->lanes,   this->b0,      this->b,    this->turns, this};
+    pl_free(self->v_previous);
+    pl_span_free(&self->copies);
+    void *owned[] = {self->t,       self->t_round, self->t_piece, self->rest, self->z,     self->buckets,
+                     self->workers, self->lanes,   self->b0,      self->b,    self->turns, self};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
 
 /* With --block, rows are visited block by block. */
-static parley_status open_turns(pl_sdca *this, const parley_settings *settings, parley_error *error) {
-    const pl_team *team = this->team;
+static parley_status open_turns(pl_sdca *self, const parley_settings *settings, parley_error *error) {
+    const pl_team *team = self->team;
     if (!(settings->block > 0))
         return PARLEY_OK;
-    parley_status status = pl_take(&this->turns, team->hosted, sizeof *this->turns, "the order of rows", error);
+    parley_status status = pl_take(&self->turns, team->hosted, sizeof *self->turns, "the order of rows", error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
-        this->workers[k].turns = &this->turns[k];
-        status =
-            pl_turns_open(&this->turns[k], team, k, this->glm->data, settings->block, settings->local_epochs, error);
+        self->workers[k].turns = &self->turns[k];
+        status = pl_block_order_open(&self->turns[k], team, k, self->glm->data, settings->block, settings->local_epochs,
+                                     error);
     }
     return status;
 }
 
 /* Whether most of the worker's rows soon rest, at a kink of the loss, and leave too little work for several lanes. */
-static bool shares_few_rows(const pl_sdca *this, unsigned k) {
-    const pl_team *team = this->team;
-    return team->lanes > 1 && !this->delayed && this->rest && !this->glm->loss->smooth &&
+static bool shares_few_rows(const pl_sdca *self, unsigned k) {
+    const pl_team *team = self->team;
+    return team->lanes > 1 && !self->delayed && self->rest && !self->glm->loss->smooth &&
            team->nonzeros[k] < (uint64_t)team->lanes * PL_RESTING_NONZEROS;
 }
 
-static parley_status open_buckets(pl_sdca *this, const parley_settings *settings, parley_error *error) {
-    const pl_team *team = this->team;
-    uint64_t rows = pl_bucket_rows(this->glm->data), total = 0;
-    parley_status status = open_turns(this, settings, error);
+static parley_status open_buckets(pl_sdca *self, const parley_settings *settings, parley_error *error) {
+    const pl_team *team = self->team;
+    uint64_t rows = pl_bucket_rows(self->glm->data), total = 0;
+    parley_status status = open_turns(self, settings, error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
-        total += this->workers[k].count =
-            this->turns ? pl_turns_buckets(&this->turns[k]) : pl_bucket_count(team, k, rows);
+        total += self->workers[k].count =
+            self->turns ? pl_block_order_buckets(&self->turns[k]) : pl_bucket_count(team, k, rows);
     if (status == PARLEY_OK)
-        status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
-    uint64_t *next = this->buckets;
+        status = pl_take(&self->buckets, total, sizeof *self->buckets, "the order of rows", error);
+    uint64_t *next = self->buckets;
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
+        pl_sdca_worker *worker = &self->workers[k];
         worker->buckets = next;
-        if (this->turns)
-            pl_turns_fill(&this->turns[k], next);
+        if (self->turns)
+            pl_block_order_fill(&self->turns[k], next);
         else
             pl_bucket_fill(team, k, rows, next);
         next += worker->count;
         worker->active = worker->count;
         worker->activity = (pl_sdca_activity){.bound = INFINITY, .reference = INFINITY, .patience = PL_SDCA_PATIENCE};
-        worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
-        worker->alone = shares_few_rows(this, k);
-        worker->lane_sigma = this->delayed || worker->alone ? 1 : team->lanes;
+        worker->syncs = pl_lane_syncs(self, (double)team->nonzeros[k]);
+        worker->one_lane = shares_few_rows(self, k);
+        worker->lane_sigma = self->delayed || worker->one_lane ? 1 : team->lanes;
     }
     return status;
 }
 
-static bool steps_in_place(const pl_setup *setup) { return setup->alone && setup->settings->updates != PL_DELAYED; }
+static bool steps_in_place(const pl_setup *setup) { return setup->owns_v && setup->settings->updates != PL_DELAYED; }
 
 static uint64_t copies_of_u(const pl_setup *setup) {
     const pl_team *team = setup->team;
@@ -83,31 +83,31 @@ static uint64_t copies_of_u(const pl_setup *setup) {
     return (uint64_t)team->hosted * (workers + lanes);
 }
 
-static void place_copies(pl_sdca *this) {
-    const pl_team *team = this->team;
-    double *next = this->copies.data;
+static void place_copies(pl_sdca *self) {
+    const pl_team *team = self->team;
+    double *next = self->copies.data;
     for (unsigned k = 0; k < team->hosted; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
+        pl_sdca_worker *worker = &self->workers[k];
         worker->current = next; /* in place: see `work` */
         worker->change = team->workers == 1 ? next : NULL;
-        worker->supported = this->glm->size / this->glm->classes;
-        this->lanes[k * team->lanes].u = next;
-        next += this->in_place ? 0 : this->glm->size;
-        for (unsigned l = 0; l < team->lanes && team->lanes > 1; l++, next += this->glm->size)
-            this->lanes[k * team->lanes + l].u = next;
+        worker->supported = self->glm->size / self->glm->classes;
+        self->lanes[k * team->lanes].u = next;
+        next += self->in_place ? 0 : self->glm->size;
+        for (unsigned l = 0; l < team->lanes && team->lanes > 1; l++, next += self->glm->size)
+            self->lanes[k * team->lanes + l].u = next;
     }
 }
 
 /* A worker whose rows touch few columns sends only those. An update with room for all of v is faster to add up, and is
  * used unless most entries would be 0. */
-static parley_status open_change(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
-    pl_sdca_worker *worker = &this->workers[k];
-    pl_engine *engine = this->team->engine;
+static parley_status open_change(pl_sdca *self, unsigned k, uint8_t *touched, parley_error *error) {
+    pl_sdca_worker *worker = &self->workers[k];
+    pl_engine *engine = self->team->engine;
     parley_status status = PARLEY_OK;
-    if (this->team->lanes == 1)
-        status = pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
-    worker->wide = worker->supported * this->glm->classes * WIDE > this->glm->size;
-    uint64_t places = pl_sdca_places(this, worker);
+    if (self->team->lanes == 1)
+        status = pl_support_take(self->glm, self->team, k, touched, &worker->support, &worker->supported, error);
+    worker->wide = worker->supported * self->glm->classes * WIDE > self->glm->size;
+    uint64_t places = pl_sdca_places(self, worker);
     if (status == PARLEY_OK)
         status = pl_shared_take(engine, &worker->change, places, sizeof *worker->change, "changes", error);
     if (status == PARLEY_OK)
@@ -115,49 +115,49 @@ static parley_status open_change(pl_sdca *this, unsigned k, uint8_t *touched, pa
     return status;
 }
 
-static parley_status open_changes(pl_sdca *this, parley_error *error) {
+static parley_status open_changes(pl_sdca *self, parley_error *error) {
     uint8_t *touched;
-    if (this->team->workers == 1)
+    if (self->team->workers == 1)
         return PARLEY_OK;
-    parley_status status = pl_take(&this->v_previous, this->glm->size, sizeof(double), "momentum", error);
+    parley_status status = pl_take(&self->v_previous, self->glm->size, sizeof(double), "momentum", error);
     if (status == PARLEY_OK)
-        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+        status = pl_take(&touched, self->glm->size, 1, "sparse updates", error);
     if (status != PARLEY_OK)
         return status;
-    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++)
-        status = open_change(this, k, touched, error);
+    for (unsigned k = 0; k < self->team->hosted && status == PARLEY_OK; k++)
+        status = open_change(self, k, touched, error);
     pl_free(touched);
     return status;
 }
 
 /* Touches a lane's rows and its copy of u on the thread that will use them. */
 static void touch_lane(void *context, unsigned task) {
-    pl_sdca *this = context;
-    const pl_part *part = &this->team->parts[task];
-    const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
-    uint64_t row = this->glm->classes * sizeof *this->t, u = this->glm->size * sizeof *worker->current;
+    pl_sdca *self = context;
+    const pl_part *part = &self->team->parts[task];
+    const pl_sdca_worker *worker = &self->workers[task / self->team->lanes];
+    uint64_t row = self->glm->classes * sizeof *self->t, u = self->glm->size * sizeof *worker->current;
     for (uint64_t r = 0; r < part->count; r++) {
         uint64_t begin = part->ranges[r].begin, bytes = (part->ranges[r].end - begin) * row;
-        memset(this->t + begin * this->glm->classes, 0, bytes);
-        memset(this->z + begin * this->glm->classes, 0, bytes);
-        if (!this->in_place)
-            memset(this->t_round + begin * this->glm->classes, 0, bytes);
+        memset(self->t + begin * self->glm->classes, 0, bytes);
+        memset(self->z + begin * self->glm->classes, 0, bytes);
+        if (!self->in_place)
+            memset(self->t_round + begin * self->glm->classes, 0, bytes);
     }
-    if (!this->in_place || this->team->lanes > 1)
-        memset(this->lanes[task].u, 0, u);
-    if (task % this->team->lanes != 0 || !worker->previous)
+    if (!self->in_place || self->team->lanes > 1)
+        memset(self->lanes[task].u, 0, u);
+    if (task % self->team->lanes != 0 || !worker->previous)
         return;
-    if (this->team->lanes > 1)
+    if (self->team->lanes > 1)
         memset(worker->current, 0, u);
-    memset(worker->change, 0, pl_sdca_places(this, worker) * sizeof *worker->change);
-    memset(worker->previous, 0, pl_sdca_places(this, worker) * sizeof *worker->previous);
+    memset(worker->change, 0, pl_sdca_places(self, worker) * sizeof *worker->change);
+    memset(worker->previous, 0, pl_sdca_places(self, worker) * sizeof *worker->previous);
 }
 
 /* Page faults should happen during setup, not in the first round. */
-static void touch(pl_sdca *this) {
-    pl_team_run(this->team, touch_lane, this);
-    if (this->v_previous)
-        memset(this->v_previous, 0, this->glm->size * sizeof *this->v_previous);
+static void touch(pl_sdca *self) {
+    pl_team_run(self->team, touch_lane, self);
+    if (self->v_previous)
+        memset(self->v_previous, 0, self->glm->size * sizeof *self->v_previous);
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
@@ -171,46 +171,46 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     const pl_team *team = setup->team;
     uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows,
              size = pl_glm_of(setup->problem)->size, lanes = (uint64_t)team->hosted * team->lanes;
-    pl_sdca *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "sdca", error);
+    pl_sdca *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "sdca", error);
     if (status != PARLEY_OK)
         return status;
-    this->base.type = &pl_local_sdca;
-    this->glm = pl_glm_of(setup->problem);
-    this->team = team;
-    this->target = setup->target;
-    this->delayed = setup->settings->updates == PL_DELAYED;
-    this->in_place = steps_in_place(setup);
-    this->b0 = pl_alloc(classes, sizeof *this->b0);
-    this->b = pl_alloc(classes, sizeof *this->b);
-    this->t = pl_alloc(rows * classes, sizeof *this->t);
-    this->t_round = pl_alloc(rows * classes, sizeof *this->t_round);
-    this->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *this->t_piece) : NULL;
-    this->rest = pl_glm_of(setup->problem)->loss->depth ? pl_alloc(rows, 1) : NULL;
-    this->z = pl_alloc(rows * classes, sizeof *this->z);
-    bool copies = pl_span_reserve(&this->copies, (copies_of_u(setup) * size + 1) * sizeof(double));
-    this->workers = pl_alloc(team->hosted, sizeof *this->workers);
-    this->lanes = pl_alloc(lanes, sizeof *this->lanes);
-    if (!this->b0 || !this->b || !this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) ||
-        (pl_glm_of(setup->problem)->loss->depth && !this->rest) || !this->z || !copies || !this->workers ||
-        !this->lanes)
+    self->base.type = &pl_local_sdca;
+    self->glm = pl_glm_of(setup->problem);
+    self->team = team;
+    self->target = setup->target;
+    self->delayed = setup->settings->updates == PL_DELAYED;
+    self->in_place = steps_in_place(setup);
+    self->b0 = pl_alloc(classes, sizeof *self->b0);
+    self->b = pl_alloc(classes, sizeof *self->b);
+    self->t = pl_alloc(rows * classes, sizeof *self->t);
+    self->t_round = pl_alloc(rows * classes, sizeof *self->t_round);
+    self->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *self->t_piece) : NULL;
+    self->rest = pl_glm_of(setup->problem)->loss->depth ? pl_alloc(rows, 1) : NULL;
+    self->z = pl_alloc(rows * classes, sizeof *self->z);
+    bool copies = pl_span_reserve(&self->copies, (copies_of_u(setup) * size + 1) * sizeof(double));
+    self->workers = pl_alloc(team->hosted, sizeof *self->workers);
+    self->lanes = pl_alloc(lanes, sizeof *self->lanes);
+    if (!self->b0 || !self->b || !self->t || !self->t_round || (team->lanes > 1 && !self->t_piece) ||
+        (pl_glm_of(setup->problem)->loss->depth && !self->rest) || !self->z || !copies || !self->workers ||
+        !self->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
         if (pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT)
-            memcpy(this->b0, setup->first + pl_glm_of(setup->problem)->data->x.columns * classes,
-                   classes * sizeof *this->b0);
-        memcpy(this->b, this->b0, classes * sizeof *this->b);
-        status = open_buckets(this, setup->settings, error);
+            memcpy(self->b0, setup->first + pl_glm_of(setup->problem)->data->x.columns * classes,
+                   classes * sizeof *self->b0);
+        memcpy(self->b, self->b0, classes * sizeof *self->b);
+        status = open_buckets(self, setup->settings, error);
     }
     if (status == PARLEY_OK) {
-        place_copies(this);
-        status = open_changes(this, error);
+        place_copies(self);
+        status = open_changes(self, error);
     }
     if (status != PARLEY_OK) {
-        pl_sdca_close(&this->base);
+        pl_sdca_close(&self->base);
         return status;
     }
-    touch(this);
-    *out = &this->base;
+    touch(self);
+    *out = &self->base;
     return PARLEY_OK;
 }

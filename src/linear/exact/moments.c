@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "data/arrays.h"
-#include "math/panels.h"
+#include "math/dense_gram.h"
 
 #define MOST_BLOCKS 32
 #define MOST_SUMS (1u << 24) /* of all blocks */
@@ -17,32 +17,32 @@ typedef struct moments {
     pl_table table;
     const double *label, *weight, *shift;
     unsigned blocks;
-    atomic_uint next;  /* next block */
-    pl_panels *panels; /* by thread */
-    double *sums;      /* by block */
+    atomic_uint next;      /* next block */
+    pl_dense_gram *panels; /* by thread */
+    double *sums;          /* by block */
 } moments;
 
-static void add_block(const moments *this, const pl_panels *panels, unsigned block) {
-    uint64_t columns = this->columns, begin = this->rows * block / this->blocks,
-             end = this->rows * (block + 1) / this->blocks;
-    double *sums = this->sums + block * panels->size * panels->size;
+static void add_block(const moments *self, const pl_dense_gram *panels, unsigned block) {
+    uint64_t columns = self->columns, begin = self->rows * block / self->blocks,
+             end = self->rows * (block + 1) / self->blocks;
+    double *sums = self->sums + block * panels->size * panels->size;
     for (uint64_t first = begin, rows; first < end; first += rows) {
         rows = end - first < PL_PANEL_ROWS ? end - first : PL_PANEL_ROWS;
-        pl_panels_load(panels, &this->table, first, rows, this->shift);
+        pl_dense_gram_load(panels, &self->table, first, rows, self->shift);
         for (uint64_t r = 0; r < rows; r++)
-            *pl_panels_cell(panels, r, columns) = this->label[first + r] - this->shift[columns];
-        pl_panels_add(panels, rows, this->weight ? this->weight + first : NULL, sums);
+            *pl_dense_gram_cell(panels, r, columns) = self->label[first + r] - self->shift[columns];
+        pl_dense_gram_add(panels, rows, self->weight ? self->weight + first : NULL, sums);
     }
 }
 
 /* A row consists of x and y, minus the shift, and 1. */
 static void thread_task(void *context, unsigned thread) {
-    moments *this = context;
-    const pl_panels *panels = &this->panels[thread];
+    moments *self = context;
+    const pl_dense_gram *panels = &self->panels[thread];
     for (uint64_t r = 0; r < PL_PANEL_ROWS; r++)
-        *pl_panels_cell(panels, r, this->columns + 1) = 1.0;
-    for (unsigned block; (block = atomic_fetch_add(&this->next, 1)) < this->blocks;)
-        add_block(this, panels, block);
+        *pl_dense_gram_cell(panels, r, self->columns + 1) = 1.0;
+    for (unsigned block; (block = atomic_fetch_add(&self->next, 1)) < self->blocks;)
+        add_block(self, panels, block);
 }
 
 /* Copies the lower triangle, and its transpose to the other half, by squares that stay in the caches. */
@@ -55,13 +55,13 @@ static void mirror(const double *sums, uint64_t size, double *out) {
 }
 
 /* Adds the blocks in pairs. */
-static void combine_blocks(const moments *this, double *out) {
-    uint64_t size = this->columns + 2, cells = size * size;
-    for (unsigned step = 1; step < this->blocks; step *= 2)
-        for (unsigned b = 0; b + step < this->blocks; b += 2 * step)
+static void combine_blocks(const moments *self, double *out) {
+    uint64_t size = self->columns + 2, cells = size * size;
+    for (unsigned step = 1; step < self->blocks; step *= 2)
+        for (unsigned b = 0; b + step < self->blocks; b += 2 * step)
             for (uint64_t c = 0; c < cells; c++)
-                this->sums[b * cells + c] += this->sums[(b + step) * cells + c];
-    mirror(this->sums, size, out);
+                self->sums[b * cells + c] += self->sums[(b + step) * cells + c];
+    mirror(self->sums, size, out);
 }
 
 static parley_status check_sums(const double *sums, uint64_t size, parley_error *error) {
@@ -71,36 +71,36 @@ static parley_status check_sums(const double *sums, uint64_t size, parley_error 
     return PARLEY_OK;
 }
 
-static parley_status add_up(moments *this, unsigned threads, double *sums, parley_error *error) {
-    uint64_t size = this->columns + 2;
+static parley_status add_up(moments *self, unsigned threads, double *sums, parley_error *error) {
+    uint64_t size = self->columns + 2;
     pl_pool *pool = NULL;
     unsigned opened = 0;
-    parley_status status = pl_pool_open(&pool, pl_arrays_threads(this->rows * size, threads), error);
+    parley_status status = pl_pool_open(&pool, pl_arrays_threads(self->rows * size, threads), error);
     if (status != PARLEY_OK)
         return status;
     threads = pl_pool_threads(pool);
-    status = pl_take(&this->sums, this->blocks * size * size, sizeof *this->sums, "products", error);
+    status = pl_take(&self->sums, self->blocks * size * size, sizeof *self->sums, "products", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->panels, threads, sizeof *this->panels, "products", error);
+        status = pl_take(&self->panels, threads, sizeof *self->panels, "products", error);
     for (; opened < threads && status == PARLEY_OK; opened++)
-        status = pl_panels_open(&this->panels[opened], size, error);
+        status = pl_dense_gram_open(&self->panels[opened], size, error);
     if (status == PARLEY_OK) {
-        pl_pool_run(pool, thread_task, this, threads);
-        combine_blocks(this, sums);
+        pl_pool_run(pool, thread_task, self, threads);
+        combine_blocks(self, sums);
         status = check_sums(sums, size, error);
     }
     pl_pool_close(pool);
     while (opened > 0)
-        pl_panels_close(&this->panels[--opened]);
-    pl_free(this->panels);
-    pl_free(this->sums);
+        pl_dense_gram_close(&self->panels[--opened]);
+    pl_free(self->panels);
+    pl_free(self->sums);
     return status;
 }
 
 parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value, parley_type type, int64_t row_stride,
                              int64_t column_stride, const double *label, const double *weight, const double *shift,
                              unsigned threads, double *sums, parley_error *error) {
-    moments this = {.rows = rows,
+    moments self = {.rows = rows,
                     .columns = columns,
                     .table = {.columns = columns,
                               .narrow = type == PARLEY_FLOAT32 ? value : NULL,
@@ -118,6 +118,6 @@ parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value,
                        (unsigned long long)columns, MOST_COLUMNS);
     most = MOST_SUMS / ((columns + 2) * (columns + 2)) + 1;
     most = most < MOST_BLOCKS ? most : MOST_BLOCKS;
-    this.blocks = (unsigned)(blocks < most ? blocks : most);
-    return add_up(&this, threads, sums, error);
+    self.blocks = (unsigned)(blocks < most ? blocks : most);
+    return add_up(&self, threads, sums, error);
 }

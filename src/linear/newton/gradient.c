@@ -15,7 +15,7 @@
 #include "engine/shared_memory.h"
 #include "linear/newton/gradient.h"
 #include "linear/newton/gradient_rows.h"
-#include "linear/newton/long_rows.h"
+#include "linear/newton/softmax_preconditioner.h"
 #include "linear/rows/classes.h"
 #include "linear/rows/order.h"
 #include "math/float_table.h"
@@ -31,71 +31,71 @@ typedef struct adding {
 
 static void add_lanes_task(void *context, unsigned task) {
     const adding *adding = context;
-    const pl_gradient *this = adding->of;
-    unsigned lanes = this->team->lanes, l = task % lanes;
+    const pl_gradient *self = adding->of;
+    unsigned lanes = self->team->lanes, l = task % lanes;
     uint64_t begin = adding->size * l / lanes, end = adding->size * (l + 1) / lanes;
-    pl_tree_add(pl_gradient_sum(this, task - l) + begin, lanes, this->width * this->glm->size, end - begin);
+    pl_tree_add(pl_gradient_sum(self, task - l) + begin, lanes, self->width * self->glm->size, end - begin);
 }
 
 /* Reports the first `columns` columns of the sums of worker k's lanes, which have been added. */
-static void report_one(const pl_gradient *this, unsigned k, uint64_t columns, double passes, double waited,
+static void report_one(const pl_gradient *self, unsigned k, uint64_t columns, double passes, double waited,
                        pl_update *update) {
-    const pl_team *team = this->team;
+    const pl_team *team = self->team;
     double seconds = 0;
     for (unsigned l = 0; l < team->lanes; l++)
-        seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
+        seconds = fmax(seconds, self->seconds[k * team->lanes + l]);
     *update = (pl_update){.shrink = 1.0,
                           .weight = team->weight[k],
-                          .count = columns * this->glm->size,
-                          .value = pl_gradient_sum(this, k * team->lanes),
+                          .count = columns * self->glm->size,
+                          .value = pl_gradient_sum(self, k * team->lanes),
                           .seconds = seconds + waited,
                           .passes = passes};
 }
 
-static void report(const pl_gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
-    const pl_team *team = this->team;
-    adding adding = {this, columns * this->glm->size};
+static void report(const pl_gradient *self, uint64_t columns, double passes, double waited, pl_update *update) {
+    const pl_team *team = self->team;
+    adding adding = {self, columns * self->glm->size};
     if (team->lanes > 1 && adding.size >= MANY_ENTRIES)
         pl_team_run(team, add_lanes_task, &adding);
     for (unsigned k = 0; k < team->hosted; k++) {
         if (adding.size < MANY_ENTRIES)
-            pl_tree_add(pl_gradient_sum(this, k * team->lanes), team->lanes, this->width * this->glm->size,
+            pl_tree_add(pl_gradient_sum(self, k * team->lanes), team->lanes, self->width * self->glm->size,
                         adding.size);
-        report_one(this, k, columns, passes, waited, &update[k]);
+        report_one(self, k, columns, passes, waited, &update[k]);
     }
 }
 
 /* Copies solved intercepts into v. */
-static void put_intercepts(const pl_gradient *this, double *v) {
-    const pl_glm *glm = this->glm;
+static void put_intercepts(const pl_gradient *self, double *v) {
+    const pl_glm *glm = self->glm;
     if (glm->intercept == PL_FREE)
-        memcpy(v + glm->data->x.columns * glm->classes, this->b, glm->classes * sizeof *v);
+        memcpy(v + glm->data->x.columns * glm->classes, self->b, glm->classes * sizeof *v);
 }
 
 /* Replaces the second column, where the diagonal or nothing is, by that of a preconditioned vector. */
-static void precondition(pl_gradient *this, const double *v, pl_update *update) {
-    double *y = pl_gradient_sum(this, 0);
-    pl_long_rows_apply(this->long_rows, this->team, y, v, y + this->glm->size);
-    update->count = 2 * this->glm->size;
+static void precondition(pl_gradient *self, const double *v, pl_update *update) {
+    double *y = pl_gradient_sum(self, 0);
+    pl_softmax_preconditioner_apply(self->long_rows, self->team, y, v, y + self->glm->size);
+    update->count = 2 * self->glm->size;
 }
 
-static parley_status sum_sides(pl_gradient *this, pl_evaluation *evaluation, parley_error *error) {
-    const pl_team *team = this->team;
-    uint64_t each = this->sides_each;
-    double *workers = this->sides + (uint64_t)team->hosted * team->lanes * each, *sums = workers + team->hosted * each;
+static parley_status sum_sides(pl_gradient *self, pl_evaluation *evaluation, parley_error *error) {
+    const pl_team *team = self->team;
+    uint64_t each = self->sides_each;
+    double *workers = self->sides + (uint64_t)team->hosted * team->lanes * each, *sums = workers + team->hosted * each;
     for (unsigned k = 0; k < team->hosted; k++) {
-        double *lanes = this->sides + k * team->lanes * each;
+        double *lanes = self->sides + k * team->lanes * each;
         pl_tree_add(lanes, team->lanes, each, each);
         memcpy(workers + k * each, lanes, each * sizeof *lanes);
     }
     parley_status status = pl_team_sum(team, workers, (unsigned)each, sums, error);
     if (status != PARLEY_OK)
         return status;
-    if (this->glm->classes > 1)
-        pl_classes_fill(this->glm, sums, evaluation);
+    if (self->glm->classes > 1)
+        pl_classes_fill(self->glm, sums, evaluation);
     else
-        pl_evaluation_fill(this->glm, sums, this->b[0], evaluation);
-    evaluation->softened = this->soft.mu > 0;
+        pl_evaluation_fill(self->glm, sums, self->b[0], evaluation);
+    evaluation->softened = self->soft.mu > 0;
     return status;
 }
 
@@ -108,50 +108,50 @@ static bool is_zero(const double *v, uint64_t size) {
 
 /* Computes z at v. If the step to v was followed, or v is 0, this needs no pass over the data. Returns the passes made.
  */
-static double find_margins(pl_gradient *this, const double *v) {
-    const pl_glm *glm = this->glm;
-    bool carry = this->stepped && this->carried < CARRIES, zero = !carry && is_zero(v, glm->size);
-    this->followed = this->stepped = false;
-    this->carried = carry ? this->carried + 1 : 0;
+static double find_margins(pl_gradient *self, const double *v) {
+    const pl_glm *glm = self->glm;
+    bool carry = self->stepped && self->carried < CARRIES, zero = !carry && is_zero(v, glm->size);
+    self->followed = self->stepped = false;
+    self->carried = carry ? self->carried + 1 : 0;
     if (carry)
-        pl_team_run(this->team, pl_gradient_carry_task, this);
+        pl_team_run(self->team, pl_gradient_carry_task, self);
     else if (zero)
-        memset(this->z, 0, glm->data->x.rows * glm->classes * sizeof *this->z);
+        memset(self->z, 0, glm->data->x.rows * glm->classes * sizeof *self->z);
     else
-        pl_margins(glm, this->team, v, this->z);
+        pl_margins(glm, self->team, v, self->z);
     return carry || zero ? 0.0 : 1.0;
 }
 
 /* Takes the smoothing that the round asks for. The centres move to the dual points of the last one. */
-static void soften(pl_gradient *this, const double *v, const pl_round *round) {
-    if (this->centre && round->recentre) {
-        pl_gradient_intercepts(this, v, this->b);
-        pl_team_run(this->team, pl_gradient_recentre_task, this);
+static void soften(pl_gradient *self, const double *v, const pl_round *round) {
+    if (self->centre && round->recentre) {
+        pl_gradient_intercepts(self, v, self->b);
+        pl_team_run(self->team, pl_gradient_recentre_task, self);
     }
-    this->soft.mu = round->softness;
+    self->soft.mu = round->softness;
 }
 
 /* Computes gradient and evaluation at v, where the margins are known, over all rows. */
-static parley_status visit_all(pl_gradient *this, const double *v, double passes, pl_update *update,
+static parley_status visit_all(pl_gradient *self, const double *v, double passes, pl_update *update,
                                pl_evaluation *evaluation, parley_error *error) {
-    const pl_glm *glm = this->glm;
+    const pl_glm *glm = self->glm;
     parley_status status = PARLEY_OK;
-    double began = pl_engine_now(this->team->engine);
-    memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
-    pl_gradient_intercepts(this, v, this->b);
-    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->soft.mu > 0))
+    double began = pl_engine_now(self->team->engine);
+    memset(self->seconds, 0, (uint64_t)self->team->hosted * self->team->lanes * sizeof *self->seconds);
+    pl_gradient_intercepts(self, v, self->b);
+    if (pl_centres(glm) || (glm->intercept == PL_FREE && self->soft.mu > 0))
         status = glm->classes > 1
-                     ? pl_classes_centre(glm, this->team, this->z, pl_gradient_softening(this), 1e-14, this->b, error)
-                     : pl_centre_soft(glm, this->team, this->z, &this->soft, 1e-14, this->b, error);
-    double centred = pl_engine_now(this->team->engine) - began;
+                     ? pl_classes_centre(glm, self->team, self->z, pl_gradient_softening(self), 1e-14, self->b, error)
+                     : pl_centre_soft(glm, self->team, self->z, &self->soft, 1e-14, self->b, error);
+    double centred = pl_engine_now(self->team->engine) - began;
     if (status == PARLEY_OK) {
-        pl_team_run(this->team, pl_gradient_full_task, this);
-        report(this, pl_gradient_columns(this), 1.0 + passes, centred, update);
-        if (this->long_rows && this->team->hosted > 0) {
-            pl_long_rows_factor(this->long_rows, this->bend, pl_gradient_sum(this, 0) + glm->size);
-            precondition(this, v, update);
+        pl_team_run(self->team, pl_gradient_full_task, self);
+        report(self, pl_gradient_columns(self), 1.0 + passes, centred, update);
+        if (self->long_rows && self->team->hosted > 0) {
+            pl_softmax_preconditioner_factor(self->long_rows, self->bend, pl_gradient_sum(self, 0) + glm->size);
+            precondition(self, v, update);
         }
-        status = sum_sides(this, evaluation, error);
+        status = sum_sides(self, evaluation, error);
     }
     return status;
 }
@@ -164,21 +164,21 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
-    pl_gradient *this = (pl_gradient *)local;
+    pl_gradient *self = (pl_gradient *)local;
     parley_status status = primal(local, v, w, error);
-    this->stepped = false;
+    self->stepped = false;
     if (status == PARLEY_OK)
-        status = visit_all(this, v, find_margins(this, v), update, evaluation, error);
-    put_intercepts(this, w);
+        status = visit_all(self, v, find_margins(self, v), update, evaluation, error);
+    put_intercepts(self, w);
     return status;
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
-    pl_gradient *this = (pl_gradient *)local;
-    if (this->glm->classes > 1)
-        return pl_classes_conjugate(this->glm, this->team, this->z, this->b, NULL, pl_gradient_softening(this), scale,
+    pl_gradient *self = (pl_gradient *)local;
+    if (self->glm->classes > 1)
+        return pl_classes_conjugate(self->glm, self->team, self->z, self->b, NULL, pl_gradient_softening(self), scale,
                                     evaluation, error);
-    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, &this->soft, scale, evaluation, error);
+    return pl_conjugate_rows(self->glm, self->team, self->z, self->t, &self->soft, scale, evaluation, error);
 }
 
 /* Nothing to do: the combine handles the penalty. */
@@ -192,50 +192,50 @@ static bool certifies(const pl_local *local) { return ((const pl_gradient *)loca
 
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
-    pl_gradient *this = (pl_gradient *)local;
-    this->round = round->number;
-    this->curved = round->curved;
+    pl_gradient *self = (pl_gradient *)local;
+    self->round = round->number;
+    self->curved = round->curved;
     if (certifies(local)) {
-        pl_gradient_remember(this);
-        double passes = find_margins(this, v);
-        soften(this, v, round);
-        parley_status status = visit_all(this, v, passes, update, evaluation, error);
+        pl_gradient_remember(self);
+        double passes = find_margins(self, v);
+        soften(self, v, round);
+        parley_status status = visit_all(self, v, passes, update, evaluation, error);
         if (status == PARLEY_OK)
-            put_intercepts(this, v);
+            put_intercepts(self, v);
         return status;
     }
-    this->soft.mu = round->softness;
-    memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
-    this->w = v;
-    pl_gradient_intercepts(this, v, this->b);
-    pl_team_run(this->team, pl_gradient_sample_task, this);
-    report(this, this->width, 2.0 * this->fraction, 0.0, update);
+    self->soft.mu = round->softness;
+    memset(self->seconds, 0, (uint64_t)self->team->hosted * self->team->lanes * sizeof *self->seconds);
+    self->w = v;
+    pl_gradient_intercepts(self, v, self->b);
+    pl_team_run(self->team, pl_gradient_sample_task, self);
+    report(self, self->width, 2.0 * self->fraction, 0.0, update);
     return PARLEY_OK;
 }
 
 /* Finds the columns of each worker's rows, once. */
-static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
-    pl_gradient *this = (pl_gradient *)local;
-    unsigned hosted = this->team->hosted;
+static parley_status prepare_async(pl_local *local, double *v, parley_error *error) {
+    pl_gradient *self = (pl_gradient *)local;
+    unsigned hosted = self->team->hosted;
     uint8_t *touched = NULL;
     (void)v;
-    this->soft.mu = 0;
-    this->curved = this->stepped = false;
-    if (this->support || this->glm->classes > 1)
+    self->soft.mu = 0;
+    self->curved = self->stepped = false;
+    if (self->support || self->glm->classes > 1)
         return PARLEY_OK;
-    parley_status status = pl_take(&this->support, hosted, sizeof *this->support, "sparse updates", error);
+    parley_status status = pl_take(&self->support, hosted, sizeof *self->support, "sparse updates", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->supported, hosted, sizeof *this->supported, "sparse updates", error);
+        status = pl_take(&self->supported, hosted, sizeof *self->supported, "sparse updates", error);
     if (status == PARLEY_OK)
-        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+        status = pl_take(&touched, self->glm->size, 1, "sparse updates", error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
-        status = pl_support_take(this->glm, this->team, k, touched, &this->support[k], &this->supported[k], error);
+        status = pl_support_take(self->glm, self->team, k, touched, &self->support[k], &self->supported[k], error);
     pl_free(touched);
     return status;
 }
 
 /* The worker's lanes one after another, with fields of its own where those of all workers would be shared. */
-static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+static parley_status work_async(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
                                 parley_error *error) {
     pl_gradient own = *(pl_gradient *)local;
     double b[PL_MOST_CLASSES] = {0};
@@ -254,10 +254,10 @@ static parley_status work_alone(pl_local *local, unsigned k, const pl_round *rou
 }
 
 static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
-    const pl_gradient *this = (const pl_gradient *)local;
-    bool sparse = this->support && this->support[worker];
-    *count = sparse ? this->supported[worker] : this->glm->size;
-    return sparse ? this->support[worker] : NULL;
+    const pl_gradient *self = (const pl_gradient *)local;
+    bool sparse = self->support && self->support[worker];
+    *count = sparse ? self->supported[worker] : self->glm->size;
+    return sparse ? self->support[worker] : NULL;
 }
 
 static double evaluate_passes(const pl_local *local) {
@@ -266,29 +266,29 @@ static double evaluate_passes(const pl_local *local) {
 }
 
 static parley_status follow(pl_local *local, const double *v, double *direction, parley_error *error) {
-    pl_gradient *this = (pl_gradient *)local;
-    pl_margins(this->glm, this->team, direction, this->dz);
-    pl_gradient_intercepts(this, direction, this->db);
-    this->followed = true;
-    return this->ahead && !this->glm->loss->together ? pl_gradient_steps(this, v, direction, error) : PARLEY_OK;
+    pl_gradient *self = (pl_gradient *)local;
+    pl_margins(self->glm, self->team, direction, self->dz);
+    pl_gradient_intercepts(self, direction, self->db);
+    self->followed = true;
+    return self->ahead && !self->glm->loss->together ? pl_gradient_steps(self, v, direction, error) : PARLEY_OK;
 }
 
 static void product(pl_local *local, const double *p, pl_update *update) {
-    pl_gradient *this = (pl_gradient *)local;
-    this->w = pl_scaled(this->glm, p);
-    if (this->turned)
-        pl_float_table_take(this->w, this->glm->data->x.columns, this->glm->classes, this->turned);
-    pl_team_run(this->team, pl_gradient_product_task, this);
-    report(this, 1, 1.0, 0.0, update);
-    if (this->long_rows && this->team->hosted > 0)
-        precondition(this, p, update);
+    pl_gradient *self = (pl_gradient *)local;
+    self->w = pl_scaled(self->glm, p);
+    if (self->turned)
+        pl_float_table_take(self->w, self->glm->data->x.columns, self->glm->classes, self->turned);
+    pl_team_run(self->team, pl_gradient_product_task, self);
+    report(self, 1, 1.0, 0.0, update);
+    if (self->long_rows && self->team->hosted > 0)
+        precondition(self, p, update);
 }
 
 static void probe(pl_local *local, double gamma, pl_update *update) {
-    const pl_gradient *this = (const pl_gradient *)local;
-    double *sums = this->team->worker_sums;
-    pl_gradient_probe(this, gamma, sums);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
+    const pl_gradient *self = (const pl_gradient *)local;
+    double *sums = self->team->worker_sums;
+    pl_gradient_probe(self, gamma, sums);
+    for (unsigned k = 0; k < self->team->hosted; k++) {
         update[k].scalars[PL_SUM_LOSS] = sums[2 * k];
         update[k].scalars[PL_SUM_SLOPE] = sums[2 * k + 1];
     }
@@ -300,37 +300,37 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 }
 
 static void commit(pl_local *local, unsigned worker, double gamma) {
-    pl_gradient *this = (pl_gradient *)local;
+    pl_gradient *self = (pl_gradient *)local;
     (void)worker;
-    if (!this->followed) /* workers alone commit at the same time, and never follow */
+    if (!self->followed) /* workers alone commit at the same time, and never follow */
         return;
-    this->stepped = true;
-    this->step = gamma;
+    self->stepped = true;
+    self->step = gamma;
 }
 
 /* Updated margins depend on the steps taken. Every worker saves the values that are common to all, because a rank may
  * have no worker. */
 static void state(pl_local *local, pl_state *state) {
-    pl_gradient *this = (pl_gradient *)local;
-    for (unsigned k = 0; k < this->team->hosted; k++) {
+    pl_gradient *self = (pl_gradient *)local;
+    for (unsigned k = 0; k < self->team->hosted; k++) {
         pl_state_of(state, "local", k);
-        PL_STATE_VALUES(state, "margins", PL_WITHIN(this->stepped, 0, this->dz != NULL), PL_VALUE(this->step),
-                        PL_WITHIN(this->carried, 0, CARRIES));
-        if (this->centre) {
-            PL_STATE_VALUES(state, "softness", PL_WITHIN(this->soft.mu, 0, DBL_MAX));
-            pl_state_rows(state, this->team, "centre", this->centre, PL_F64, this->glm->classes);
+        PL_STATE_VALUES(state, "margins", PL_WITHIN(self->stepped, 0, self->dz != NULL), PL_VALUE(self->step),
+                        PL_WITHIN(self->carried, 0, CARRIES));
+        if (self->centre) {
+            PL_STATE_VALUES(state, "softness", PL_WITHIN(self->soft.mu, 0, DBL_MAX));
+            pl_state_rows(state, self->team, "centre", self->centre, PL_F64, self->glm->classes);
         }
-        if (this->ahead)
-            pl_state_array(state, "memory", this->memory, PL_F64, this->glm->classes);
-        if (this->ahead && this->stepped) {
-            pl_state_array(state, "stretch", this->stretch, PL_F64, this->glm->classes);
-            pl_state_rows(state, this->team, "bend", this->bend, PL_F64, this->glm->classes);
-            pl_state_rows(state, this->team, "ahead", this->ahead, PL_F64, this->glm->classes);
+        if (self->ahead)
+            pl_state_array(state, "memory", self->memory, PL_F64, self->glm->classes);
+        if (self->ahead && self->stepped) {
+            pl_state_array(state, "stretch", self->stretch, PL_F64, self->glm->classes);
+            pl_state_rows(state, self->team, "bend", self->bend, PL_F64, self->glm->classes);
+            pl_state_rows(state, self->team, "ahead", self->ahead, PL_F64, self->glm->classes);
         }
-        if (!this->stepped || this->carried >= CARRIES)
+        if (!self->stepped || self->carried >= CARRIES)
             continue;
-        pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
-        pl_state_rows(state, this->team, "dz", this->dz, PL_F64, this->glm->classes);
+        pl_state_rows(state, self->team, "z", self->z, PL_F64, self->glm->classes);
+        pl_state_rows(state, self->team, "dz", self->dz, PL_F64, self->glm->classes);
     }
 }
 
@@ -346,7 +346,7 @@ static bool remembers(const pl_setup *setup) { return setup->asks && pl_glm_of(s
 /* Slopes of several classes, by lane. */
 static uint64_t slopes(const pl_setup *setup) {
     uint64_t classes = pl_glm_of(setup->problem)->classes;
-    return classes > 1 ? (uint64_t)setup->team->hosted * setup->team->lanes * PL_STRETCH * classes : 0;
+    return classes > 1 ? (uint64_t)setup->team->hosted * setup->team->lanes * PL_ROW_CHUNK * classes : 0;
 }
 
 /* Sums of pairs of classes, from which a lane computes the curvature of softmax. */
@@ -369,110 +369,111 @@ static uint64_t bytes(const pl_setup *setup) {
                 (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
             lanes * (setup->width * pl_glm_of(setup->problem)->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
-           turned(setup) * sizeof(float) + (setup->preconditions ? pl_long_rows_bytes(pl_glm_of(setup->problem)) : 0);
+           turned(setup) * sizeof(float) +
+           (setup->preconditions ? pl_softmax_preconditioner_bytes(pl_glm_of(setup->problem)) : 0);
 }
 
 static void close_gradient(pl_local *local) {
-    pl_gradient *this = (pl_gradient *)local;
-    if (!this)
+    pl_gradient *self = (pl_gradient *)local;
+    if (!self)
         return;
-    for (unsigned i = 0; this->outer && i < this->team->hosted * this->team->lanes; i++)
-        pl_outer_close(&this->outer[i]);
-    pl_free(this->dz);
-    pl_free(this->centre);
-    pl_free(this->bend);
-    pl_free(this->ahead);
-    pl_free(this->turned);
-    pl_long_rows_close(this->long_rows);
-    pl_free(this->memory);
-    pl_free(this->stretch);
-    pl_free(this->fell_short);
-    pl_free(this->b);
-    pl_free(this->db);
-    pl_free(this->curvature);
-    pl_free(this->slopes);
-    pl_free(this->outer);
-    pl_free(this->z);
-    pl_free(this->sums);
-    pl_free(this->sides);
-    pl_free(this->seconds);
-    for (unsigned k = 0; this->support && k < this->team->hosted; k++)
-        pl_shared_free(this->team->engine, this->support[k]);
-    pl_free(this->support);
-    pl_free(this->supported);
-    pl_free(this);
+    for (unsigned i = 0; self->outer && i < self->team->hosted * self->team->lanes; i++)
+        pl_outer_close(&self->outer[i]);
+    pl_free(self->dz);
+    pl_free(self->centre);
+    pl_free(self->bend);
+    pl_free(self->ahead);
+    pl_free(self->turned);
+    pl_softmax_preconditioner_close(self->long_rows);
+    pl_free(self->memory);
+    pl_free(self->stretch);
+    pl_free(self->fell_short);
+    pl_free(self->b);
+    pl_free(self->db);
+    pl_free(self->curvature);
+    pl_free(self->slopes);
+    pl_free(self->outer);
+    pl_free(self->z);
+    pl_free(self->sums);
+    pl_free(self->sides);
+    pl_free(self->seconds);
+    for (unsigned k = 0; self->support && k < self->team->hosted; k++)
+        pl_shared_free(self->team->engine, self->support[k]);
+    pl_free(self->support);
+    pl_free(self->supported);
+    pl_free(self);
 }
 
-static parley_status open_outer(pl_gradient *this, parley_error *error) {
-    unsigned lanes = this->team->hosted * this->team->lanes;
-    uint64_t classes = this->glm->classes;
-    pl_arrow shape = pl_curvature_shape(this->glm);
-    parley_status status = pl_take(&this->outer, lanes, sizeof *this->outer, "curvature", error);
+static parley_status open_outer(pl_gradient *self, parley_error *error) {
+    unsigned lanes = self->team->hosted * self->team->lanes;
+    uint64_t classes = self->glm->classes;
+    pl_arrow shape = pl_curvature_shape(self->glm);
+    parley_status status = pl_take(&self->outer, lanes, sizeof *self->outer, "curvature", error);
     if (status == PARLEY_OK && classes > 1)
-        status = pl_take(&this->curvature, lanes * classes * classes, sizeof *this->curvature, "curvature", error);
+        status = pl_take(&self->curvature, lanes * classes * classes, sizeof *self->curvature, "curvature", error);
     for (unsigned i = 0; i < lanes && status == PARLEY_OK; i++)
-        status = pl_outer_open(&this->outer[i], &shape, this->glm->apart.place, this->glm->intercept != PL_NO_INTERCEPT,
-                               pl_curvature_blocks(this->glm), error);
+        status = pl_outer_open(&self->outer[i], &shape, self->glm->apart.place, self->glm->intercept != PL_NO_INTERCEPT,
+                               pl_curvature_blocks(self->glm), error);
     return status;
 }
 
 /* What products of several classes need. */
-static parley_status open_memory(pl_gradient *this, const pl_setup *setup, parley_error *error) {
-    uint64_t classes = this->glm->classes, rows = this->glm->data->x.rows * classes;
-    this->ahead = pl_alloc(rows, sizeof *this->ahead);
-    this->turned = pl_alloc(turned(setup), sizeof *this->turned);
-    this->memory = pl_alloc(classes, sizeof *this->memory);
-    this->stretch = pl_alloc(classes, sizeof *this->stretch);
-    this->fell_short = pl_alloc(classes, sizeof *this->fell_short);
-    if (!this->ahead || !this->turned || !this->memory || !this->stretch || !this->fell_short)
+static parley_status open_memory(pl_gradient *self, const pl_setup *setup, parley_error *error) {
+    uint64_t classes = self->glm->classes, rows = self->glm->data->x.rows * classes;
+    self->ahead = pl_alloc(rows, sizeof *self->ahead);
+    self->turned = pl_alloc(turned(setup), sizeof *self->turned);
+    self->memory = pl_alloc(classes, sizeof *self->memory);
+    self->stretch = pl_alloc(classes, sizeof *self->stretch);
+    self->fell_short = pl_alloc(classes, sizeof *self->fell_short);
+    if (!self->ahead || !self->turned || !self->memory || !self->stretch || !self->fell_short)
         return pl_fail_memory(error, "gradients", bytes(setup));
     for (uint64_t c = 0; c < classes; c++)
-        this->stretch[c] = 1.0;
+        self->stretch[c] = 1.0;
     return PARLEY_OK;
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
     uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows * classes,
              lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    pl_gradient *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "gradients", error);
+    pl_gradient *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "gradients", error);
     if (status != PARLEY_OK)
         return status;
-    this->base.type = &pl_local_gradient;
-    this->glm = pl_glm_of(setup->problem);
-    this->team = setup->team;
-    this->fraction = setup->settings->batch_fraction;
-    this->width = setup->width;
-    this->by_class = classes > 1 && !this->glm->loss->together && setup->width > 1 && !setup->diagonal;
-    this->z = pl_alloc(rows, sizeof *this->z);
-    this->diagonal = setup->diagonal;
-    this->slopes_only = setup->slopes_only;
-    this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
-    this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
-    this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
-    this->soft.centre = this->centre;
-    this->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *this->sums);
-    this->slopes = slopes(setup) ? pl_alloc(slopes(setup), sizeof *this->slopes) : NULL;
-    this->seconds = pl_alloc(lanes, sizeof *this->seconds);
-    this->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
-    this->sides = pl_alloc((lanes + setup->team->hosted + 1) * this->sides_each, sizeof *this->sides);
-    this->b = pl_alloc(classes, sizeof *this->b);
-    this->db = pl_alloc(classes, sizeof *this->db);
-    if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds ||
-        (slopes(setup) && !this->slopes))
+    self->base.type = &pl_local_gradient;
+    self->glm = pl_glm_of(setup->problem);
+    self->team = setup->team;
+    self->fraction = setup->settings->batch_fraction;
+    self->width = setup->width;
+    self->by_class = classes > 1 && !self->glm->loss->together && setup->width > 1 && !setup->diagonal;
+    self->z = pl_alloc(rows, sizeof *self->z);
+    self->diagonal = setup->diagonal;
+    self->slopes_only = setup->slopes_only;
+    self->bend = setup->asks ? pl_alloc(rows, sizeof *self->bend) : NULL;
+    self->dz = setup->searches ? pl_alloc(rows, sizeof *self->dz) : NULL;
+    self->centre = has_centres(setup) ? pl_alloc(rows, sizeof *self->centre) : NULL;
+    self->soft.centre = self->centre;
+    self->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *self->sums);
+    self->slopes = slopes(setup) ? pl_alloc(slopes(setup), sizeof *self->slopes) : NULL;
+    self->seconds = pl_alloc(lanes, sizeof *self->seconds);
+    self->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
+    self->sides = pl_alloc((lanes + setup->team->hosted + 1) * self->sides_each, sizeof *self->sides);
+    self->b = pl_alloc(classes, sizeof *self->b);
+    self->db = pl_alloc(classes, sizeof *self->db);
+    if (!self->b || !self->db || !self->sides || !self->z || (setup->searches && !self->dz) ||
+        (has_centres(setup) && !self->centre) || (setup->asks && !self->bend) || !self->sums || !self->seconds ||
+        (slopes(setup) && !self->slopes))
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && remembers(setup))
-        status = open_memory(this, setup, error);
+        status = open_memory(self, setup, error);
     if (status == PARLEY_OK && setup->preconditions)
-        status = pl_long_rows_open(this->glm, &this->long_rows, error);
+        status = pl_softmax_preconditioner_open(self->glm, &self->long_rows, error);
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
-        status = open_outer(this, error);
+        status = open_outer(self, error);
     if (status != PARLEY_OK) {
-        close_gradient(&this->base);
+        close_gradient(&self->base);
         return status;
     }
-    *out = &this->base;
+    *out = &self->base;
     return PARLEY_OK;
 }
 
@@ -480,10 +481,10 @@ void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
-static const pl_local_search search = {follow, probe, product, pl_long_rows_fit};
+static const pl_local_search search = {follow, probe, product, pl_softmax_preconditioner_fit};
 static const pl_local_restart restart = {.start = start, .renew = renew};
 static const pl_local_certificate certificate = {certifies, rescale};
-static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
+static const pl_local_async async = {prepare_async, work_async, entries_read};
 
 const pl_local_type pl_local_gradient = {
     .name = "gradient",
@@ -494,7 +495,7 @@ const pl_local_type pl_local_gradient = {
     .search = &search,
     .restart = &restart,
     .certificate = &certificate,
-    .alone = &alone,
+    .async = &async,
     .bytes = bytes,
     .open = open_gradient,
     .work = work,

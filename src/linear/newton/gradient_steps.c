@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "linear/newton/gradient_rows.h"
-#include "linear/rows/classes_bend.h"
+#include "linear/rows/classes_curvature.h"
 
 #define FLAT 0.5
 #define PASSES 12 /* the most in one search */
@@ -28,29 +28,29 @@ typedef struct steps {
 
 static void slopes_of_row(const void *context, uint64_t i, double *sums) {
     const steps *steps = context;
-    const pl_gradient *this = steps->of;
-    const pl_glm *glm = this->glm;
+    const pl_gradient *self = steps->of;
+    const pl_glm *glm = self->glm;
     uint64_t classes = glm->classes;
-    const double *z = this->z + i * classes;
+    const double *z = self->z + i * classes;
     double dz[PL_MOST_CLASSES], at[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = pl_share(glm, i);
-    pl_classes_ahead(glm, this->dz + i * classes, 1.0, this->db, dz);
+    pl_classes_ahead(glm, self->dz + i * classes, 1.0, self->db, dz);
     uint64_t k = 0;
     do
         at[k] = z[k] + steps->gamma[k] * dz[k];
     while (++k < classes);
-    pl_classes_visit(glm, i, at, this->b, NULL, slope, NULL);
+    pl_classes_visit(glm, i, at, self->b, NULL, slope, NULL);
     for (uint64_t c = 0; c < classes; c++)
         sums[c] += q * slope[c] * dz[c];
     if (steps->ahead)
-        pl_classes_bend_ahead(glm, i, z, dz, this->b, slope, this->ahead + i * classes);
+        pl_classes_mean_curvature(glm, i, z, dz, self->b, slope, self->ahead + i * classes);
 }
 
 /* Slopes of all classes at their trial steps. */
 static parley_status find_slopes(steps *steps, double *slopes, parley_error *error) {
-    const pl_gradient *this = steps->of;
-    const pl_glm *glm = this->glm;
+    const pl_gradient *self = steps->of;
+    const pl_glm *glm = self->glm;
     parley_status status =
-        pl_classes_total(glm, this->team, slopes_of_row, steps, glm->classes, glm->repair->sums, error);
+        pl_classes_total(glm, self->team, slopes_of_row, steps, glm->classes, glm->repair->sums, error);
     for (uint64_t c = 0; c < glm->classes && status == PARLEY_OK; c++)
         slopes[c] = glm->repair->sums[c] + glm->l2 * (steps->pull[c] + steps->gamma[c] * steps->square[c]);
     return status;
@@ -89,20 +89,20 @@ static void begin(steps *steps, const double *v, const double *direction) {
 }
 
 /* Applies the steps to the direction and to the margins along it. */
-static void stretch(pl_gradient *this, double *direction) {
-    const pl_glm *glm = this->glm;
+static void stretch(pl_gradient *self, double *direction) {
+    const pl_glm *glm = self->glm;
     uint64_t classes = glm->classes;
     for (uint64_t j = 0; j < glm->size; j += classes)
-        pl_classes_times(glm, this->stretch, direction + j);
+        pl_classes_times(glm, self->stretch, direction + j);
     for (uint64_t i = 0; i < glm->data->x.rows; i++)
-        pl_classes_times(glm, this->stretch, this->dz + i * classes);
-    pl_classes_times(glm, this->stretch, this->db);
+        pl_classes_times(glm, self->stretch, self->dz + i * classes);
+    pl_classes_times(glm, self->stretch, self->db);
 }
 
-parley_status pl_gradient_steps(pl_gradient *this, const double *v, double *direction, parley_error *error) {
-    steps steps = {.of = this};
+parley_status pl_gradient_steps(pl_gradient *self, const double *v, double *direction, parley_error *error) {
+    steps steps = {.of = self};
     double slopes[PL_MOST_CLASSES];
-    uint64_t classes = this->glm->classes;
+    uint64_t classes = self->glm->classes;
     bool all = false;
     begin(&steps, v, direction);
     parley_status status = find_slopes(&steps, steps.first, error);
@@ -121,8 +121,8 @@ parley_status pl_gradient_steps(pl_gradient *this, const double *v, double *dire
         }
     }
     for (uint64_t c = 0; c < classes; c++)
-        this->stretch[c] = steps.done[c] || !(steps.low[c] > 0) ? steps.gamma[c] : steps.low[c];
+        self->stretch[c] = steps.done[c] || !(steps.low[c] > 0) ? steps.gamma[c] : steps.low[c];
     if (status == PARLEY_OK)
-        stretch(this, direction);
+        stretch(self, direction);
     return status;
 }

@@ -64,12 +64,12 @@ static bool bends(const pl_combine *combine) {
 }
 
 /* Whether entry j has a kink or a bound at 0, which no step may cross. */
-static bool bends_at(const lbfgs *this, uint64_t j) {
-    return pl_l1_at(this->problem, j) > 0 || j < this->problem->non_negative;
+static bool bends_at(const lbfgs *self, uint64_t j) {
+    return pl_l1_at(self->problem, j) > 0 || j < self->problem->non_negative;
 }
 
-static double *pair(const lbfgs *this, double *of, unsigned age) {
-    return of + (uint64_t)((this->newest + this->history - age) % this->history) * this->count;
+static double *pair(const lbfgs *self, double *of, unsigned age) {
+    return of + (uint64_t)((self->newest + self->history - age) % self->history) * self->count;
 }
 
 static uint64_t bytes(const pl_setup *setup) {
@@ -77,19 +77,19 @@ static uint64_t bytes(const pl_setup *setup) {
 }
 
 static void close_lbfgs(pl_combine *combine) {
-    lbfgs *this = (lbfgs *)combine;
-    if (!this)
+    lbfgs *self = (lbfgs *)combine;
+    if (!self)
         return;
-    void *owned[] = {this->s,      this->y, this->rho,      this->alpha,   this->v,      this->g,
-                     this->pseudo, this->d, this->diagonal, this->factors, this->entries};
+    void *owned[] = {self->s,      self->y, self->rho,      self->alpha,   self->v,      self->g,
+                     self->pseudo, self->d, self->diagonal, self->factors, self->entries};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
-    pl_free(this);
+    pl_free(self);
 }
 
 /* The diagonal of 1 / (bound of the column's curvature), which takes the place of different rates by column. A column
  * without entries has only its penalty. */
-static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_error *error) {
+static parley_status measure_columns(lbfgs *self, const pl_setup *setup, parley_error *error) {
     const pl_glm *glm = pl_glm_of(setup->problem);
     if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN)
         return PARLEY_OK;
@@ -99,16 +99,16 @@ static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_
            *squares;
     parley_status status = pl_take(&squares, columns, sizeof *squares, "lbfgs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->diagonal, this->count, sizeof *this->diagonal, "lbfgs", error);
+        status = pl_take(&self->diagonal, self->count, sizeof *self->diagonal, "lbfgs", error);
     if (status == PARLEY_OK)
         status = pl_column_squares(glm, setup->team, squares, error);
-    for (uint64_t i = 0; i < this->count && status == PARLEY_OK; i++) {
-        uint64_t column = (this->begin + i) / glm->classes;
-        double bound = column < columns ? curvature * squares[column] + pl_l2_at(&glm->base, this->begin + i) : 1.0;
-        this->diagonal[i] = bound > 0 ? 1.0 / bound : 1.0;
+    for (uint64_t i = 0; i < self->count && status == PARLEY_OK; i++) {
+        uint64_t column = (self->begin + i) / glm->classes;
+        double bound = column < columns ? curvature * squares[column] + pl_l2_at(&glm->base, self->begin + i) : 1.0;
+        self->diagonal[i] = bound > 0 ? 1.0 / bound : 1.0;
     }
     double filled = (double)pl_all_nonzeros(glm->data) / (double)pl_all_rows(glm->data);
-    this->rate = 1.0 / (1.0 + filled); /* the curvature by the diagonal is at most the number of columns of a row */
+    self->rate = 1.0 / (1.0 + filled); /* the curvature by the diagonal is at most the number of columns of a row */
     pl_free(squares);
     return status;
 }
@@ -129,17 +129,17 @@ static void add_products(const void *context, const pl_part *part, double *sums)
 }
 
 /* Makes and factors every M_c from the sums of add_products. Returns false if one is not positive definite. */
-static bool factor_classes(lbfgs *this, const pl_glm *glm, const double *sums) {
-    uint64_t p = this->columns;
+static bool factor_classes(lbfgs *self, const pl_glm *glm, const double *sums) {
+    uint64_t p = self->columns;
     const double *mean = sums + p * p;
     double k = pl_loss_step_curvature(glm->loss);
-    for (uint64_t c = 0; c < this->classes; c++) {
-        double *m = this->factors + c * p * p;
+    for (uint64_t c = 0; c < self->classes; c++) {
+        double *m = self->factors + c * p * p;
         for (uint64_t j = 0; j < p; j++) {
             for (uint64_t i = j; i < p; i++)
                 m[j * p + i] = k * (sums[j * p + i] - (glm->intercept == PL_FREE ? mean[i] * mean[j] : 0.0));
             double *diagonal = &m[j * p + j];
-            *diagonal = fmax(*diagonal, 0.0) + pl_l2_at(&glm->base, j * this->classes + c);
+            *diagonal = fmax(*diagonal, 0.0) + pl_l2_at(&glm->base, j * self->classes + c);
             *diagonal += *diagonal > 0 ? RIDGE * k * sums[j * p + j] : 1.0;
         }
         if (!pl_cholesky(m, p))
@@ -149,75 +149,75 @@ static bool factor_classes(lbfgs *this, const pl_glm *glm, const double *sums) {
 }
 
 /* For several classes, if all entries of v have one owner. Otherwise, and where M is singular, the diagonal remains. */
-static parley_status measure_classes(lbfgs *this, const pl_setup *setup, parley_error *error) {
+static parley_status measure_classes(lbfgs *self, const pl_setup *setup, parley_error *error) {
     const pl_glm *glm = pl_glm_of(setup->problem);
-    if (!this->diagonal || glm->classes == 1 || bends(&this->base) || glm->data->x.columns > FEW_COLUMNS ||
+    if (!self->diagonal || glm->classes == 1 || bends(&self->base) || glm->data->x.columns > FEW_COLUMNS ||
         glm->size > WHOLE_ENTRIES)
         return PARLEY_OK;
     double *sums;
-    uint64_t p = this->columns = glm->data->x.columns, size = p * p + p;
-    this->classes = glm->classes;
+    uint64_t p = self->columns = glm->data->x.columns, size = p * p + p;
+    self->classes = glm->classes;
     parley_status status = pl_take(&sums, size, sizeof *sums, "lbfgs", error);
     if (status == PARLEY_OK)
         status = pl_sum_tables(setup->team, size, add_products, glm, sums, error);
-    if (status == PARLEY_OK && this->count == glm->size) {
-        status = pl_take(&this->factors, this->classes * p * p, sizeof *this->factors, "lbfgs", error);
+    if (status == PARLEY_OK && self->count == glm->size) {
+        status = pl_take(&self->factors, self->classes * p * p, sizeof *self->factors, "lbfgs", error);
         if (status == PARLEY_OK)
-            status = pl_take(&this->entries, p, sizeof *this->entries, "lbfgs", error);
+            status = pl_take(&self->entries, p, sizeof *self->entries, "lbfgs", error);
     }
-    if (status == PARLEY_OK && this->factors && !factor_classes(this, glm, sums)) {
-        pl_free(this->factors);
-        this->factors = NULL;
+    if (status == PARLEY_OK && self->factors && !factor_classes(self, glm, sums)) {
+        pl_free(self->factors);
+        self->factors = NULL;
     }
-    if (this->factors)
-        this->rate = 1.0;
+    if (self->factors)
+        self->rate = 1.0;
     pl_free(sums);
     return status;
 }
 
 /* x <- the inverse of M x, by class. Entries of intercepts stay. */
-static void precondition(const lbfgs *this, double *x) {
-    uint64_t p = this->columns, classes = this->classes;
+static void precondition(const lbfgs *self, double *x) {
+    uint64_t p = self->columns, classes = self->classes;
     for (uint64_t c = 0; c < classes; c++) {
         for (uint64_t j = 0; j < p; j++)
-            this->entries[j] = x[j * classes + c];
-        pl_cholesky_solve(this->factors + c * p * p, p, this->entries);
+            self->entries[j] = x[j * classes + c];
+        pl_cholesky_solve(self->factors + c * p * p, p, self->entries);
         for (uint64_t j = 0; j < p; j++)
-            x[j * classes + c] = this->entries[j];
+            x[j * classes + c] = self->entries[j];
     }
 }
 
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin, history = setup->settings->history;
-    lbfgs *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "lbfgs", error);
+    lbfgs *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "lbfgs", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (lbfgs){.base = {&pl_combine_lbfgs},
+    *self = (lbfgs){.base = {&pl_combine_lbfgs},
                     .problem = setup->problem,
                     .begin = setup->begin,
                     .count = count,
                     .history = (unsigned)history,
                     .rate = pl_glm_of(setup->problem) ? pl_safe_rate(pl_glm_of(setup->problem)) : 1.0};
-    this->s = pl_alloc(history * count, sizeof *this->s);
-    this->y = pl_alloc(history * count, sizeof *this->y);
-    this->rho = pl_alloc(history, sizeof *this->rho);
-    this->alpha = pl_alloc(history, sizeof *this->alpha);
-    this->v = pl_alloc(count, sizeof *this->v);
-    this->g = pl_alloc(count, sizeof *this->g);
-    this->pseudo = pl_alloc(count, sizeof *this->pseudo);
-    this->d = pl_alloc(count, sizeof *this->d);
-    if (!this->s || !this->y || !this->rho || !this->alpha || !this->v || !this->g || !this->pseudo || !this->d) {
-        close_lbfgs(&this->base);
+    self->s = pl_alloc(history * count, sizeof *self->s);
+    self->y = pl_alloc(history * count, sizeof *self->y);
+    self->rho = pl_alloc(history, sizeof *self->rho);
+    self->alpha = pl_alloc(history, sizeof *self->alpha);
+    self->v = pl_alloc(count, sizeof *self->v);
+    self->g = pl_alloc(count, sizeof *self->g);
+    self->pseudo = pl_alloc(count, sizeof *self->pseudo);
+    self->d = pl_alloc(count, sizeof *self->d);
+    if (!self->s || !self->y || !self->rho || !self->alpha || !self->v || !self->g || !self->pseudo || !self->d) {
+        close_lbfgs(&self->base);
         return pl_fail_memory(error, "the history of lbfgs; use a smaller --history", bytes(setup));
     }
-    status = measure_columns(this, setup, error);
+    status = measure_columns(self, setup, error);
     if (status == PARLEY_OK)
-        status = measure_classes(this, setup, error);
+        status = measure_classes(self, setup, error);
     if (status != PARLEY_OK)
-        close_lbfgs(&this->base);
+        close_lbfgs(&self->base);
     else
-        *out = &this->base;
+        *out = &self->base;
     return status;
 }
 
@@ -237,49 +237,49 @@ enum { SUM_SY, SUM_YY, SUM_PENALTY };
 /* Makes a pair from the current and the last v and gradient, and stores the current ones. */
 static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    lbfgs *this = pass->of;
-    const pl_problem *problem = this->problem;
+    lbfgs *self = pass->of;
+    const pl_problem *problem = self->problem;
     for (uint64_t j = begin; j < end; j++) {
-        uint64_t i = j - this->begin;
+        uint64_t i = j - self->begin;
         double v = pass->slice->v[j], l1 = pl_l1_at(problem, j), l2 = pl_l2_at(problem, j);
         double g = pass->slice->change[j] + l2 * v;
-        pass->s[i] = v - this->v[i];
-        pass->y[i] = g - this->g[i];
+        pass->s[i] = v - self->v[i];
+        pass->y[i] = g - self->g[i];
         sums[SUM_SY] += pass->s[i] * pass->y[i];
-        sums[SUM_YY] += pass->y[i] * pass->y[i] * (this->diagonal ? this->diagonal[i] : 1.0);
+        sums[SUM_YY] += pass->y[i] * pass->y[i] * (self->diagonal ? self->diagonal[i] : 1.0);
         sums[SUM_PENALTY] += l1 * fabs(v) + 0.5 * l2 * v * v;
-        this->v[i] = v;
-        this->g[i] = g;
-        this->pseudo[i] = l1 > 0 ? pseudo_slope(v, g, l1) : g;
-        if (j < problem->non_negative && !(v > 0) && this->pseudo[i] > 0)
-            this->pseudo[i] = 0.0; /* the bound holds it at 0 */
+        self->v[i] = v;
+        self->g[i] = g;
+        self->pseudo[i] = l1 > 0 ? pseudo_slope(v, g, l1) : g;
+        if (j < problem->non_negative && !(v > 0) && self->pseudo[i] > 0)
+            self->pseudo[i] = 0.0; /* the bound holds it at 0 */
     }
-    if (!this->factors)
+    if (!self->factors)
         return;
-    memcpy(this->d, pass->y, this->count * sizeof *this->d); /* it is free between rounds */
-    precondition(this, this->d);
+    memcpy(self->d, pass->y, self->count * sizeof *self->d); /* it is free between rounds */
+    precondition(self, self->d);
     sums[SUM_YY] = 0;
-    for (uint64_t i = 0; i < this->count; i++)
-        sums[SUM_YY] += pass->y[i] * this->d[i];
+    for (uint64_t i = 0; i < self->count; i++)
+        sums[SUM_YY] += pass->y[i] * self->d[i];
 }
 
-static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *error) {
-    unsigned slot = (this->newest + 1) % this->history;
-    pass pass = {this, slice, this->s + slot * this->count, this->y + slot * this->count};
+static parley_status remember(lbfgs *self, const pl_slice *slice, parley_error *error) {
+    unsigned slot = (self->newest + 1) % self->history;
+    pass pass = {self, slice, self->s + slot * self->count, self->y + slot * self->count};
     double sums[PL_OWN_SCALARS] = {0};
     parley_status status = pl_slice_sum(slice, make_pair, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->value = slice->value + sums[SUM_PENALTY];
+    self->value = slice->value + sums[SUM_PENALTY];
     /* 1 / rate bounds the curvature, so that s.y >= |y|^2 rate up to rounding. */
-    if (this->started && sums[SUM_SY] > CURVED * this->rate * sums[SUM_YY]) {
-        this->newest = slot;
-        this->pairs = this->pairs < this->history ? this->pairs + 1 : this->history;
-        this->rho[slot] = 1.0 / sums[SUM_SY];
-        this->scale = sums[SUM_SY] / sums[SUM_YY];
-    } else if (this->pairs == this->history)
-        this->pairs--; /* its oldest pair was overwritten */
-    this->started = true;
+    if (self->started && sums[SUM_SY] > CURVED * self->rate * sums[SUM_YY]) {
+        self->newest = slot;
+        self->pairs = self->pairs < self->history ? self->pairs + 1 : self->history;
+        self->rho[slot] = 1.0 / sums[SUM_SY];
+        self->scale = sums[SUM_SY] / sums[SUM_YY];
+    } else if (self->pairs == self->history)
+        self->pairs--; /* its oldest pair was overwritten */
+    self->started = true;
     return status;
 }
 
@@ -324,27 +324,27 @@ static parley_status make_step(vector_step *step, const pl_slice *slice, double 
 }
 
 /* direction = -H pseudo. The first loop goes from the newest pair to the oldest, the second one back. */
-static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error *error) {
-    vector_step step = {.begin = this->begin, .x = slice->direction, .minus = this->pseudo, .scale = 1.0};
+static parley_status two_loops(lbfgs *self, const pl_slice *slice, parley_error *error) {
+    vector_step step = {.begin = self->begin, .x = slice->direction, .minus = self->pseudo, .scale = 1.0};
     double sum;
     parley_status status = PARLEY_OK;
-    for (unsigned age = 0; age < this->pairs && status == PARLEY_OK; age++) {
-        unsigned slot = (this->newest + this->history - age) % this->history;
-        step.dot = pair(this, this->s, age);
+    for (unsigned age = 0; age < self->pairs && status == PARLEY_OK; age++) {
+        unsigned slot = (self->newest + self->history - age) % self->history;
+        step.dot = pair(self, self->s, age);
         status = make_step(&step, slice, &sum, error);
-        this->alpha[slot] = this->rho[slot] * sum;
-        step.a = -this->alpha[slot];
-        step.other = pair(this, this->y, age);
+        self->alpha[slot] = self->rho[slot] * sum;
+        step.a = -self->alpha[slot];
+        step.other = pair(self, self->y, age);
     }
-    step.scale = this->pairs ? this->scale : this->rate;
-    step.diagonal = this->factors ? NULL : this->diagonal;
-    step.solves = this->factors ? this : NULL;
-    for (unsigned age = this->pairs; age-- > 0 && status == PARLEY_OK;) {
-        unsigned slot = (this->newest + this->history - age) % this->history;
-        step.dot = pair(this, this->y, age);
+    step.scale = self->pairs ? self->scale : self->rate;
+    step.diagonal = self->factors ? NULL : self->diagonal;
+    step.solves = self->factors ? self : NULL;
+    for (unsigned age = self->pairs; age-- > 0 && status == PARLEY_OK;) {
+        unsigned slot = (self->newest + self->history - age) % self->history;
+        step.dot = pair(self, self->y, age);
         status = make_step(&step, slice, &sum, error);
-        step.a = this->alpha[slot] - this->rho[slot] * sum;
-        step.other = pair(this, this->s, age);
+        step.a = self->alpha[slot] - self->rho[slot] * sum;
+        step.other = pair(self, self->s, age);
         step.scale = 1.0;
         step.diagonal = NULL;
         step.solves = NULL;
@@ -356,53 +356,53 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
 /* Drops entries of the direction that do not point against the pseudo-gradient, and sums the slope along the rest. */
 static void align(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    lbfgs *this = pass->of;
+    lbfgs *self = pass->of;
     double *direction = pass->slice->direction;
     for (uint64_t j = begin; j < end; j++) {
-        double pseudo = this->pseudo[j - this->begin];
-        if (bends_at(this, j) && !(direction[j] * pseudo < 0))
+        double pseudo = self->pseudo[j - self->begin];
+        if (bends_at(self, j) && !(direction[j] * pseudo < 0))
             direction[j] = 0;
-        this->d[j - this->begin] = direction[j];
+        self->d[j - self->begin] = direction[j];
         sums[0] += direction[j] * pseudo;
     }
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    lbfgs *this = (lbfgs *)combine;
+    lbfgs *self = (lbfgs *)combine;
     double sums[PL_OWN_SCALARS] = {0};
-    pass pass = {.of = this, .slice = slice};
+    pass pass = {.of = self, .slice = slice};
     (void)round;
-    parley_status status = remember(this, slice, error);
+    parley_status status = remember(self, slice, error);
     for (bool again = true; again && status == PARLEY_OK;) {
         memset(sums, 0, sizeof sums);
-        status = two_loops(this, slice, error);
+        status = two_loops(self, slice, error);
         if (status == PARLEY_OK)
             status = pl_slice_sum(slice, align, &pass, sums, error);
-        again = this->pairs > 0 && !(sums[0] < 0); /* rounding spoilt the history; without it the slope is negative */
+        again = self->pairs > 0 && !(sums[0] < 0); /* rounding spoilt the history; without it the slope is negative */
         if (again)
-            this->pairs = 0;
+            self->pairs = 0;
     }
-    this->search = pl_search_begin(this->value, sums[0]);
-    this->trials = 0;
+    self->search = pl_search_begin(self->value, sums[0]);
+    self->trials = 0;
     return status;
 }
 
 /* The difference between v and v + gamma d, projected on the orthant of v or, for entries that are 0, of the direction.
  */
 static parley_status bend(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error) {
-    const lbfgs *this = (lbfgs *)combine;
+    const lbfgs *self = (lbfgs *)combine;
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double v = slice->v[j], d = gamma * this->d[j - this->begin];
-        bool leaves = bends_at(this, j) && v * (v + d) < 0;
+        double v = slice->v[j], d = gamma * self->d[j - self->begin];
+        bool leaves = bends_at(self, j) && v * (v + d) < 0;
         slice->direction[j] = leaves ? -v : d;
     }
     return PARLEY_OK;
 }
 
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    const lbfgs *this = (lbfgs *)combine;
-    const pl_problem *problem = this->problem;
+    const lbfgs *self = (lbfgs *)combine;
+    const pl_problem *problem = self->problem;
     if (!bends(combine)) {
         pl_search_measure(problem, slice, gamma, scalars);
         return;
@@ -411,48 +411,48 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
         double x = slice->v[j] + slice->direction[j];
         if (j < problem->penalised)
             scalars[PL_OWN_PENALTY] += pl_l1_at(problem, j) * fabs(x) + 0.5 * pl_l2_at(problem, j) * x * x;
-        scalars[PL_OWN_SLOPE] += this->pseudo[j - this->begin] * slice->direction[j];
+        scalars[PL_OWN_SLOPE] += self->pseudo[j - self->begin] * slice->direction[j];
     }
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
-    lbfgs *this = (lbfgs *)combine;
+    lbfgs *self = (lbfgs *)combine;
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     if (bends(combine)) {
-        double promised = this->value + PL_DECREASE * owners[PL_OWN_SLOPE];
-        bool enough = pl_search_below(value, promised, this->value);
-        if (!enough && ++this->trials >= HALVINGS)
-            this->pairs = 0;
+        double promised = self->value + PL_DECREASE * owners[PL_OWN_SLOPE];
+        bool enough = pl_search_below(value, promised, self->value);
+        if (!enough && ++self->trials >= HALVINGS)
+            self->pairs = 0;
         else if (!enough)
             *gamma *= 0.5;
-        return enough || this->trials >= HALVINGS;
+        return enough || self->trials >= HALVINGS;
     }
     double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
-    bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
-    if (this->search.failed)
-        this->pairs = 0;
+    bool accepted = !(self->search.slope < 0) || pl_search_judge(&self->search, value, slope, gamma);
+    if (self->search.failed)
+        self->pairs = 0;
     return accepted;
 }
 
 static bool stalled(pl_combine *combine) {
-    lbfgs *this = (lbfgs *)combine;
-    if (this->pairs == 0 || this->retreats == RETREATS)
+    lbfgs *self = (lbfgs *)combine;
+    if (self->pairs == 0 || self->retreats == RETREATS)
         return false;
-    this->retreats++;
-    this->pairs = 0;
+    self->retreats++;
+    self->pairs = 0;
     return true;
 }
 
 static void state(pl_combine *combine, pl_state *state) {
-    lbfgs *this = (lbfgs *)combine;
-    PL_STATE_VALUES(state, "lbfgs", PL_WITHIN(this->pairs, 0, this->history),
-                    PL_WITHIN(this->newest, 0, this->history - 1), PL_WITHIN(this->retreats, 0, RETREATS),
-                    PL_VALUE(this->started), PL_VALUE(this->scale));
-    pl_state_array(state, "rho", this->rho, PL_F64, this->history);
-    pl_state_slice(state, "s", this->s, this->history);
-    pl_state_slice(state, "y", this->y, this->history);
-    pl_state_slice(state, "v", this->v, 1);
-    pl_state_slice(state, "g", this->g, 1);
+    lbfgs *self = (lbfgs *)combine;
+    PL_STATE_VALUES(state, "lbfgs", PL_WITHIN(self->pairs, 0, self->history),
+                    PL_WITHIN(self->newest, 0, self->history - 1), PL_WITHIN(self->retreats, 0, RETREATS),
+                    PL_VALUE(self->started), PL_VALUE(self->scale));
+    pl_state_array(state, "rho", self->rho, PL_F64, self->history);
+    pl_state_slice(state, "s", self->s, self->history);
+    pl_state_slice(state, "y", self->y, self->history);
+    pl_state_slice(state, "v", self->v, 1);
+    pl_state_slice(state, "g", self->g, 1);
 }
 
 static const char *const reads[] = {"history", NULL};

@@ -6,8 +6,9 @@
  * and searches a step gamma along d. With phi(gamma) = P(v + gamma d), which is convex, a step is accepted if phi' is
  * small compared with phi'(0).
  *
- * Some losses are smoothed (hardening.h). If the penalty is pure L1, that is smoothed as well: |w| is quadratic where
- * |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this is the combine `proximal`.
+ * Some losses are smoothed (smoothing_schedule.h). If the penalty is pure L1, that is smoothed as well: |w| is
+ * quadratic where |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this is the
+ * combine `proximal`.
  *
  * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
  * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
@@ -18,8 +19,8 @@
 #include <string.h>
 
 #include "linear/glm.h"
-#include "linear/newton/hardening.h"
 #include "linear/newton/search.h"
+#include "linear/newton/smoothing_schedule.h"
 
 #define ENOUGH 0.1        /* part of the first slope that a step may leave */
 #define DAMPING 1e-12     /* of kinks without an L2 penalty, where rows with curvature may be too few */
@@ -48,7 +49,7 @@ typedef struct newton {
     unsigned pairs;
     bool searching;
     pl_search search;
-    pl_hardening hard;
+    pl_smoothing hard;
     double here;       /* distance of the bounds at v */
     double *squares;   /* of each column, the mean square where the first mu has curvature */
     bool damps;        /* there are kinks and no L2 penalty */
@@ -76,94 +77,94 @@ static uint64_t bytes(const pl_setup *setup) {
 }
 
 static void close_newton(pl_combine *combine) {
-    newton *this = (newton *)combine;
-    if (!this)
+    newton *self = (newton *)combine;
+    if (!self)
         return;
-    pl_free(this->matrix);
-    pl_free(this->entries);
-    pl_free(this->order);
-    pl_free(this->steps);
-    pl_free(this->bends);
-    pl_free(this->v);
-    pl_free(this->g);
-    pl_free(this->squares);
-    pl_free(this);
+    pl_free(self->matrix);
+    pl_free(self->entries);
+    pl_free(self->order);
+    pl_free(self->steps);
+    pl_free(self->bends);
+    pl_free(self->v);
+    pl_free(self->g);
+    pl_free(self->squares);
+    pl_free(self);
 }
 
 static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    newton *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    newton *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    this->base.type = &pl_combine_newton;
-    this->glm = pl_glm_of(setup->problem);
-    this->hard = pl_hardening_begin(this->glm, setup->target);
-    this->target = setup->target;
-    this->damps = pl_smooths_penalty(this->glm);
-    this->curved = true;
-    this->slope = INFINITY;
+    self->base.type = &pl_combine_newton;
+    self->glm = pl_glm_of(setup->problem);
+    self->hard = pl_smoothing_begin(self->glm, setup->target);
+    self->target = setup->target;
+    self->damps = pl_smooths_penalty(self->glm);
+    self->curved = true;
+    self->slope = INFINITY;
     uint64_t size = setup->problem->size;
-    this->shape = pl_curvature_shape(this->glm);
-    this->rows = pl_arrow_rows(&this->shape);
-    this->values = pl_arrow_values(&this->shape);
-    this->blocks = pl_curvature_blocks(this->glm);
-    uint64_t core = this->shape.core;
-    this->matrix = pl_alloc(size, (width(setup->problem) - 1) * sizeof *this->matrix);
-    this->entries = pl_alloc(this->rows, sizeof *this->entries);
-    this->order = pl_alloc(3 * core + 1, sizeof *this->order);
-    for (uint64_t p = 0; this->order && p < core; p++)
-        this->order[p] = p;
-    this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
-    this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
-    this->v = pl_alloc(size, sizeof *this->v);
-    this->g = pl_alloc(size, sizeof *this->g);
-    this->squares = pl_alloc(size, sizeof *this->squares);
-    if (this->matrix && this->entries && this->order && this->steps && this->bends && this->v && this->g &&
-        this->squares) {
-        *out = &this->base;
+    self->shape = pl_curvature_shape(self->glm);
+    self->rows = pl_arrow_rows(&self->shape);
+    self->values = pl_arrow_values(&self->shape);
+    self->blocks = pl_curvature_blocks(self->glm);
+    uint64_t core = self->shape.core;
+    self->matrix = pl_alloc(size, (width(setup->problem) - 1) * sizeof *self->matrix);
+    self->entries = pl_alloc(self->rows, sizeof *self->entries);
+    self->order = pl_alloc(3 * core + 1, sizeof *self->order);
+    for (uint64_t p = 0; self->order && p < core; p++)
+        self->order[p] = p;
+    self->steps = pl_alloc(HISTORY, size * sizeof *self->steps);
+    self->bends = pl_alloc(HISTORY, size * sizeof *self->bends);
+    self->v = pl_alloc(size, sizeof *self->v);
+    self->g = pl_alloc(size, sizeof *self->g);
+    self->squares = pl_alloc(size, sizeof *self->squares);
+    if (self->matrix && self->entries && self->order && self->steps && self->bends && self->v && self->g &&
+        self->squares) {
+        *out = &self->base;
         return PARLEY_OK;
     }
-    close_newton(&this->base);
+    close_newton(&self->base);
     return pl_fail_memory(error, "newton's matrix", bytes(setup));
 }
 
 /* The mu of the L1 penalty of entry j, so that the penalty is about as curved as the loss in this direction. */
-static double penalty_softness(const newton *this, uint64_t j) {
-    return this->squares[j] > 0 ? this->hard.softness / this->squares[j] : 0.0;
+static double penalty_softness(const newton *self, uint64_t j) {
+    return self->squares[j] > 0 ? self->hard.softness / self->squares[j] : 0.0;
 }
 
 /* Slope of the penalty of entry j at w, with |w| smoothed as the loss is. */
-static double penalty_slope(const newton *this, uint64_t j, double w) {
-    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
-    return l1 > 0 ? l2 * w + fmin(l1, fmax(-l1, w / penalty_softness(this, j))) : l2 * w;
+static double penalty_slope(const newton *self, uint64_t j, double w) {
+    double l1 = pl_l1_at(&self->glm->base, j), l2 = pl_l2_at(&self->glm->base, j);
+    return l1 > 0 ? l2 * w + fmin(l1, fmax(-l1, w / penalty_softness(self, j))) : l2 * w;
 }
 
-static double penalty_curvature(const newton *this, uint64_t j, double w) {
-    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
-    double mu = l1 > 0 ? penalty_softness(this, j) : 0.0;
+static double penalty_curvature(const newton *self, uint64_t j, double w) {
+    double l1 = pl_l1_at(&self->glm->base, j), l2 = pl_l2_at(&self->glm->base, j);
+    double mu = l1 > 0 ? penalty_softness(self, j) : 0.0;
     return fabs(w) < l1 * mu ? l2 + 1.0 / mu : l2;
 }
 
 /* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
-static void learn_squares(newton *this, const double *curvature) {
-    uint64_t size = this->glm->size;
+static void learn_squares(newton *self, const double *curvature) {
+    uint64_t size = self->glm->size;
     double sum = 0;
-    if (!this->damps || this->squares[0] > 0)
+    if (!self->damps || self->squares[0] > 0)
         return;
-    for (uint64_t c = 0; c < this->blocks; c++)
-        for (uint64_t p = 0; p < this->rows; p++)
-            sum += this->squares[pl_curvature_entry(this->glm, c, p)] =
-                this->hard.softness * curvature[c * this->values + pl_arrow_diagonal(&this->shape, p)];
+    for (uint64_t c = 0; c < self->blocks; c++)
+        for (uint64_t p = 0; p < self->rows; p++)
+            sum += self->squares[pl_curvature_entry(self->glm, c, p)] =
+                self->hard.softness * curvature[c * self->values + pl_arrow_diagonal(&self->shape, p)];
     for (uint64_t j = 0; j < size; j++)
-        if (!(this->squares[j] > 0))
-            this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
+        if (!(self->squares[j] > 0))
+            self->squares[j] = sum > 0 ? sum / (double)size : 1.0;
 }
 
 /* Orders the core by how many others its entries meet in a row of the data, once, so that the factor is nearly as
  * sparse as the matrix. */
-static void find_order(newton *this, const double *curvature) {
-    uint64_t core = this->shape.core, *met = this->order + core, *starts = met + core;
-    if (core <= ORDERED || this->age > 0)
+static void find_order(newton *self, const double *curvature) {
+    uint64_t core = self->shape.core, *met = self->order + core, *starts = met + core;
+    if (core <= ORDERED || self->age > 0)
         return;
     memset(met, 0, (2 * core + 1) * sizeof *met);
     for (uint64_t j = 0; j < core; j++)
@@ -177,56 +178,56 @@ static void find_order(newton *this, const double *curvature) {
     for (uint64_t m = 0; m < core; m++)
         starts[m + 1] += starts[m];
     for (uint64_t j = 0; j < core; j++)
-        this->order[starts[met[j]]++] = j;
+        self->order[starts[met[j]]++] = j;
 }
 
 /* The entry of v at a place of the factor. */
-static uint64_t entry(const newton *this, uint64_t block, uint64_t p) {
-    return pl_curvature_entry(this->glm, block, p < this->shape.core ? this->order[p] : p);
+static uint64_t entry(const newton *self, uint64_t block, uint64_t p) {
+    return pl_curvature_entry(self->glm, block, p < self->shape.core ? self->order[p] : p);
 }
 
 /* Copies the curvature of a block, with the core in its order. */
-static void copy(const newton *this, const double *curvature, double *matrix) {
-    uint64_t core = this->shape.core, group = this->shape.group, stride = pl_arrow_stride(&this->shape);
+static void copy(const newton *self, const double *curvature, double *matrix) {
+    uint64_t core = self->shape.core, group = self->shape.group, stride = pl_arrow_stride(&self->shape);
     for (uint64_t j = 0; j < core; j++)
         for (uint64_t i = j; i < core; i++) {
-            uint64_t own = this->order[j], other = this->order[i], first = own < other ? own : other;
+            uint64_t own = self->order[j], other = self->order[i], first = own < other ? own : other;
             matrix[j * core + i] = curvature[first * core + (own ^ other ^ first)];
         }
-    for (uint64_t at = core * core; at < this->values; at += stride) {
+    for (uint64_t at = core * core; at < self->values; at += stride) {
         memcpy(matrix + at, curvature + at, group * sizeof *matrix);
         for (uint64_t i = 0; i < core; i++)
-            matrix[at + group + i] = curvature[at + group + this->order[i]];
+            matrix[at + group + i] = curvature[at + group + self->order[i]];
     }
 }
 
 /* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
-static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
+static bool factor(newton *self, const double *curvature, const double *v, double jitter) {
     bool factored = true;
-    for (uint64_t c = 0; c < this->blocks && factored; c++) {
-        double *matrix = this->matrix + c * this->values;
-        copy(this, curvature + c * this->values, matrix);
-        for (uint64_t p = 0; p < this->rows; p++) {
-            uint64_t e = entry(this, c, p);
-            double *diagonal = &matrix[pl_arrow_diagonal(&this->shape, p)];
-            *diagonal += penalty_curvature(this, e, v[e]);
-            if (this->damps)
-                *diagonal += DAMPING * this->squares[e] / this->hard.softness;
+    for (uint64_t c = 0; c < self->blocks && factored; c++) {
+        double *matrix = self->matrix + c * self->values;
+        copy(self, curvature + c * self->values, matrix);
+        for (uint64_t p = 0; p < self->rows; p++) {
+            uint64_t e = entry(self, c, p);
+            double *diagonal = &matrix[pl_arrow_diagonal(&self->shape, p)];
+            *diagonal += penalty_curvature(self, e, v[e]);
+            if (self->damps)
+                *diagonal += DAMPING * self->squares[e] / self->hard.softness;
             *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
         }
-        factored = pl_arrow_factor(&this->shape, matrix);
+        factored = pl_arrow_factor(&self->shape, matrix);
     }
     return factored;
 }
 
 /* x <- the inverse of the factored matrix x */
-static void solve(const newton *this, double *x) {
-    for (uint64_t c = 0; c < this->blocks; c++) {
-        for (uint64_t p = 0; p < this->rows; p++)
-            this->entries[p] = x[entry(this, c, p)];
-        pl_arrow_solve(&this->shape, this->matrix + c * this->values, this->entries);
-        for (uint64_t p = 0; p < this->rows; p++)
-            x[entry(this, c, p)] = this->entries[p];
+static void solve(const newton *self, double *x) {
+    for (uint64_t c = 0; c < self->blocks; c++) {
+        for (uint64_t p = 0; p < self->rows; p++)
+            self->entries[p] = x[entry(self, c, p)];
+        pl_arrow_solve(&self->shape, self->matrix + c * self->values, self->entries);
+        for (uint64_t p = 0; p < self->rows; p++)
+            x[entry(self, c, p)] = self->entries[p];
     }
 }
 
@@ -243,73 +244,73 @@ static void add(double a, const double *x, uint64_t size, double *y) {
 }
 
 /* Stores v and the gradient of P there. If the factor is an old one, also stores a pair. */
-static void remember(newton *this, const pl_slice *slice) {
-    uint64_t size = this->glm->size;
-    double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
-    bool old = !this->curved && !this->glm->loss->quadratic;
+static void remember(newton *self, const pl_slice *slice) {
+    uint64_t size = self->glm->size;
+    double *s = self->steps + self->pairs * size, *y = self->bends + self->pairs * size;
+    bool old = !self->curved && !self->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
-        double g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
+        double g = slice->change[j] + penalty_slope(self, j, slice->v[j]);
         if (old) {
-            s[j] = slice->v[j] - this->v[j];
-            y[j] = g - this->g[j];
+            s[j] = slice->v[j] - self->v[j];
+            y[j] = g - self->g[j];
         }
-        this->v[j] = slice->v[j];
-        this->g[j] = g;
+        self->v[j] = slice->v[j];
+        self->g[j] = g;
     }
     if (!old)
-        this->pairs = 0;
+        self->pairs = 0;
     else if (dot(s, y, size) > CURVED * sqrt(dot(s, s, size) * dot(y, y, size)))
-        this->pairs++;
+        self->pairs++;
 }
 
 /* d = -(approximate curvature)^-1 g */
-static void find_direction(const newton *this, double *d) {
-    uint64_t size = this->glm->size;
+static void find_direction(const newton *self, double *d) {
+    uint64_t size = self->glm->size;
     double alpha[HISTORY], rho[HISTORY];
     for (uint64_t j = 0; j < size; j++)
-        d[j] = -this->g[j];
-    for (unsigned k = this->pairs; k-- > 0;) {
-        const double *s = this->steps + k * size, *y = this->bends + k * size;
+        d[j] = -self->g[j];
+    for (unsigned k = self->pairs; k-- > 0;) {
+        const double *s = self->steps + k * size, *y = self->bends + k * size;
         rho[k] = 1.0 / dot(s, y, size);
         alpha[k] = rho[k] * dot(s, d, size);
         add(-alpha[k], y, size, d);
     }
-    solve(this, d);
-    for (unsigned k = 0; k < this->pairs; k++) {
-        const double *s = this->steps + k * size, *y = this->bends + k * size;
+    solve(self, d);
+    for (unsigned k = 0; k < self->pairs; k++) {
+        const double *s = self->steps + k * size, *y = self->bends + k * size;
         add(alpha[k] - rho[k] * dot(y, d, size), s, size, d);
     }
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    newton *this = (newton *)combine;
+    newton *self = (newton *)combine;
     (void)round;
-    this->searching = false;
-    this->here = slice->gap;
+    self->searching = false;
+    self->here = slice->gap;
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
-    if (this->curved) {
-        learn_squares(this, slice->change + this->glm->size);
-        find_order(this, slice->change + this->glm->size);
+    if (self->curved) {
+        learn_squares(self, slice->change + self->glm->size);
+        find_order(self, slice->change + self->glm->size);
     }
-    for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, slice->v, jitter); i++) {
+    for (unsigned i = 0; self->curved && !factor(self, slice->change + self->glm->size, slice->v, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
     }
-    remember(this, slice);
-    find_direction(this, slice->direction);
+    remember(self, slice);
+    find_direction(self, slice->direction);
     return PARLEY_OK;
 }
 
 /* Slopes by gamma: of the penalty there, and of P at 0. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    const newton *this = (const newton *)combine;
+    const newton *self = (const newton *)combine;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double d = slice->direction[j], g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
+        double d = slice->direction[j], g = slice->change[j] + penalty_slope(self, j, slice->v[j]);
         scalars[PL_OWN_NORM] += g * g;
-        scalars[PL_OWN_PENALTY] += penalty_slope(this, j, slice->v[j] + gamma * d) * d;
+        scalars[PL_OWN_PENALTY] += penalty_slope(self, j, slice->v[j] + gamma * d) * d;
         scalars[PL_OWN_SLOPE] += g * d;
     }
 }
@@ -322,29 +323,29 @@ static double good_enough(const pl_glm *glm) {
 
 /* Decides whether the next round needs the curvature. `slope` is the first slope along the step just taken, about twice
  * the remaining decrease, and with a penalty norm2 / (2 l2) is the gap where it began. Both fall faster and faster. */
-static void want_curvature(newton *this, double slope, double norm2) {
-    const pl_glm *glm = this->glm;
+static void want_curvature(newton *self, double slope, double norm2) {
+    const pl_glm *glm = self->glm;
     double l2 = glm->l2 * glm->least_factor, gap = l2 > 0 ? norm2 / (2 * l2) : INFINITY;
-    bool near = gap * (gap / this->gap) <= NEAR * this->target;
-    bool good = slope <= good_enough(glm) * this->slope;
-    this->age = this->curved ? 1 : this->age + 1;
-    this->curved =
-        glm->loss->soften || (!glm->loss->quadratic && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
-    this->slope = slope;
-    this->gap = gap;
+    bool near = gap * (gap / self->gap) <= NEAR * self->target;
+    bool good = slope <= good_enough(glm) * self->slope;
+    self->age = self->curved ? 1 : self->age + 1;
+    self->curved =
+        glm->loss->soften || (!glm->loss->quadratic && (self->age >= HISTORY || (self->age >= AGE && !near && !good)));
+    self->slope = slope;
+    self->gap = gap;
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
-    newton *this = (newton *)combine;
+    newton *self = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    if (!this->searching)
-        this->search = pl_search_begin(0.0, -first);
-    this->searching = true;
-    if (first > 0 && !pl_search_flat(&this->search, ENOUGH, slope, gamma))
+    if (!self->searching)
+        self->search = pl_search_begin(0.0, -first);
+    self->searching = true;
+    if (first > 0 && !pl_search_flat(&self->search, ENOUGH, slope, gamma))
         return false;
-    pl_softened_round round = {first, this->slope, owners[PL_OWN_NORM], this->here};
-    pl_harden(&this->hard, this->glm, &round);
-    want_curvature(this, first, owners[PL_OWN_NORM]);
+    pl_softened_round round = {first, self->slope, owners[PL_OWN_NORM], self->here};
+    pl_smoothing_next(&self->hard, self->glm, &round);
+    want_curvature(self, first, owners[PL_OWN_NORM]);
     return true;
 }
 
@@ -371,27 +372,27 @@ static parley_status check(const parley_settings *settings, const pl_problem *pr
 
 /* One owner has all of v, and with it the factor and the pairs. */
 static void state(pl_combine *combine, pl_state *state) {
-    newton *this = (newton *)combine;
-    uint64_t pairs = this->pairs;
-    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
-                    PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
-                    PL_UNSURE(this->gap));
-    if (!this->glm->loss->smooth)
-        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->hard.recentre));
-    pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
-    this->pairs = (unsigned)pairs;
-    uint64_t core = this->shape.core;
+    newton *self = (newton *)combine;
+    uint64_t pairs = self->pairs;
+    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(self->hard, self->glm->loss), PL_VALUE(self->curved),
+                    PL_WITHIN(self->age, 0, self->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(self->slope),
+                    PL_UNSURE(self->gap));
+    if (!self->glm->loss->smooth)
+        PL_STATE_VALUES(state, "multipliers", PL_VALUE(self->hard.recentre));
+    pl_state_length(state, "pairs", &pairs, self->age < HISTORY ? self->age : HISTORY - 1);
+    self->pairs = (unsigned)pairs;
+    uint64_t core = self->shape.core;
     if (core > ORDERED) {
-        pl_state_array(state, "order", this->order, PL_U64, core);
-        pl_state_check_order(state, "order", this->order, core);
+        pl_state_array(state, "order", self->order, PL_U64, core);
+        pl_state_check_order(state, "order", self->order, core);
     }
-    pl_state_slice(state, this->shape.apart ? "arrow" : "matrix", this->matrix, pl_curvature_width(this->glm) - 1);
-    pl_state_slice(state, "steps", this->steps, pairs);
-    pl_state_slice(state, "bends", this->bends, pairs);
-    pl_state_slice(state, "v", this->v, 1);
-    pl_state_slice(state, "g", this->g, 1);
-    if (this->damps)
-        pl_state_slice(state, "squares", this->squares, 1);
+    pl_state_slice(state, self->shape.apart ? "arrow" : "matrix", self->matrix, pl_curvature_width(self->glm) - 1);
+    pl_state_slice(state, "steps", self->steps, pairs);
+    pl_state_slice(state, "bends", self->bends, pairs);
+    pl_state_slice(state, "v", self->v, 1);
+    pl_state_slice(state, "g", self->g, 1);
+    if (self->damps)
+        pl_state_slice(state, "squares", self->squares, 1);
 }
 
 static const pl_combine_trial trial = {measure, judge};

@@ -13,14 +13,14 @@
  *
  * Entries of v fall into blocks between which H is 0: the classes of one against the rest, otherwise one block.
  *
- * Some losses are smoothed (hardening.h). The curvature is computed again unless the last round made good progress
- * without it; a constant one is computed once, and that of a smoothed loss in every round. */
+ * Some losses are smoothed (smoothing_schedule.h). The curvature is computed again unless the last round made good
+ * progress without it; a constant one is computed once, and that of a smoothed loss in every round. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "linear/newton/hardening.h"
 #include "linear/newton/search.h"
+#include "linear/newton/smoothing_schedule.h"
 #include "math/cholesky.h"
 #include "math/l1_quadratic.h"
 
@@ -41,7 +41,7 @@ typedef struct proximal {
     double *model;                  /* of each block: l1_quadratic.h's matrices, and L, where H_bb = L L' */
     double *x, *slope, *l1, *moved; /* of a block, for the sub-problem */
     pl_l1_room room;
-    pl_hardening hard;
+    pl_smoothing hard;
     double here; /* distance of the bounds at v */
     bool searching;
     pl_search search;
@@ -68,9 +68,9 @@ static uint64_t model_values(const pl_l1_shape *shape) {
            shape->loose * shape->loose;
 }
 
-static matrices matrices_of(const proximal *this, uint64_t block) {
-    const pl_l1_shape *shape = &this->shape;
-    matrices m = {.core = this->model + block * model_values(shape)};
+static matrices matrices_of(const proximal *self, uint64_t block) {
+    const pl_l1_shape *shape = &self->shape;
+    matrices m = {.core = self->model + block * model_values(shape)};
     m.apart = m.core + shape->core * shape->size;
     m.u = m.apart + (shape->size - shape->core) * (shape->group + shape->core);
     m.diagonal = m.u + shape->size * shape->loose;
@@ -92,71 +92,71 @@ static uint64_t bytes(const pl_setup *setup) {
 }
 
 static void close_proximal(pl_combine *combine) {
-    proximal *this = (proximal *)combine;
-    if (!this)
+    proximal *self = (proximal *)combine;
+    if (!self)
         return;
-    pl_free(this->model);
-    pl_free(this->x);
-    pl_free(this->slope);
-    pl_free(this->l1);
-    pl_free(this->moved);
-    pl_l1_close(&this->room);
-    pl_free(this);
+    pl_free(self->model);
+    pl_free(self->x);
+    pl_free(self->slope);
+    pl_free(self->l1);
+    pl_free(self->moved);
+    pl_l1_close(&self->room);
+    pl_free(self);
 }
 
 static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    proximal *this;
+    proximal *self;
     const pl_glm *glm = pl_glm_of(setup->problem);
-    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    parley_status status = pl_take(&self, 1, sizeof *self, "newton", error);
     if (status != PARLEY_OK)
         return status;
     pl_arrow curvature = pl_curvature_shape(glm);
-    *this = (proximal){.base = {&pl_combine_proximal},
+    *self = (proximal){.base = {&pl_combine_proximal},
                        .glm = glm,
                        .blocks = pl_curvature_blocks(glm),
                        .rows = pl_arrow_rows(&curvature),
                        .values = pl_arrow_values(&curvature),
                        .curvature = curvature,
                        .shape = shape_of(glm),
-                       .hard = pl_hardening_begin(glm, setup->target),
+                       .hard = pl_smoothing_begin(glm, setup->target),
                        .curved = true,
                        .l2 = glm->l2,
                        .slope_last = INFINITY};
-    this->model = pl_alloc(glm->size, model_width(glm) * sizeof *this->model);
-    this->x = pl_alloc(this->shape.size, sizeof *this->x);
-    this->slope = pl_alloc(this->shape.size, sizeof *this->slope);
-    this->l1 = pl_alloc(this->shape.size, sizeof *this->l1);
-    this->moved = pl_alloc(this->shape.loose, sizeof *this->moved);
-    if (!this->model || !this->x || !this->slope || !this->l1 || !this->moved)
+    self->model = pl_alloc(glm->size, model_width(glm) * sizeof *self->model);
+    self->x = pl_alloc(self->shape.size, sizeof *self->x);
+    self->slope = pl_alloc(self->shape.size, sizeof *self->slope);
+    self->l1 = pl_alloc(self->shape.size, sizeof *self->l1);
+    self->moved = pl_alloc(self->shape.loose, sizeof *self->moved);
+    if (!self->model || !self->x || !self->slope || !self->l1 || !self->moved)
         status = pl_fail_memory(error, "newton's matrix", bytes(setup));
     if (status == PARLEY_OK)
-        status = pl_l1_open(&this->room, &this->shape, error);
+        status = pl_l1_open(&self->room, &self->shape, error);
     if (status == PARLEY_OK)
-        *out = &this->base;
+        *out = &self->base;
     else
-        close_proximal(&this->base);
+        close_proximal(&self->base);
     return status;
 }
 
 /* The place of variable j in the curvature: free intercepts lie between the core and the others. */
-static uint64_t place(const proximal *this, uint64_t j) { return j < this->shape.core ? j : j + this->shape.loose; }
+static uint64_t place(const proximal *self, uint64_t j) { return j < self->shape.core ? j : j + self->shape.loose; }
 
 /* The entry of v that is variable j of a block. */
-static uint64_t entry(const proximal *this, uint64_t block, uint64_t j) {
-    return pl_curvature_entry(this->glm, block, place(this, j));
+static uint64_t entry(const proximal *self, uint64_t block, uint64_t j) {
+    return pl_curvature_entry(self->glm, block, place(self, j));
 }
 
 /* The row of the curvature that has variable j's products with the core from entry `from` on. */
-static const double *products(const proximal *this, const double *curvature, uint64_t j, uint64_t from) {
-    uint64_t core = this->curvature.core;
-    return j < this->shape.core
+static const double *products(const proximal *self, const double *curvature, uint64_t j, uint64_t from) {
+    uint64_t core = self->curvature.core;
+    return j < self->shape.core
                ? curvature + j * core + from
-               : curvature + pl_arrow_begin(&this->curvature, place(this, j)) + this->curvature.group + from;
+               : curvature + pl_arrow_begin(&self->curvature, place(self, j)) + self->curvature.group + from;
 }
 
 /* Factors H_bb. A class without curvature keeps its intercept. */
-static void factor_intercepts(const proximal *this, const double *curvature, double *l) {
-    uint64_t count = this->shape.loose, core = this->curvature.core, begin = this->shape.core;
+static void factor_intercepts(const proximal *self, const double *curvature, double *l) {
+    uint64_t count = self->shape.loose, core = self->curvature.core, begin = self->shape.core;
     for (uint64_t c = 0; c < count; c++) {
         const double *column = curvature + (begin + c) * core + begin;
         for (uint64_t d = c; d < count; d++)
@@ -191,38 +191,38 @@ static void solve_above(const double *l, uint64_t count, double *b) {
 }
 
 /* Copies the products of variable j with the core to both triangles, and those within its group if it is apart. */
-static void copy_products(const proximal *this, const double *curvature, uint64_t j, matrices *m) {
-    uint64_t size = this->shape.size, core = this->shape.core, group = this->shape.group;
-    const double *from = products(this, curvature, j, 0);
+static void copy_products(const proximal *self, const double *curvature, uint64_t j, matrices *m) {
+    uint64_t size = self->shape.size, core = self->shape.core, group = self->shape.group;
+    const double *from = products(self, curvature, j, 0);
     for (uint64_t p = j < core ? j : 0; p < core; p++) {
         m->core[p * size + j] = from[p];
         if (j < core)
             m->core[j * size + p] = from[p];
     }
     if (j >= core)
-        memcpy(m->apart + (j - core) * (group + core), curvature + pl_arrow_begin(&this->curvature, place(this, j)),
+        memcpy(m->apart + (j - core) * (group + core), curvature + pl_arrow_begin(&self->curvature, place(self, j)),
                (group + core) * sizeof *m->apart);
 }
 
 /* The diagonal entry of H at variable j. */
-static double *diagonal_of(const proximal *this, uint64_t j, const matrices *m) {
-    uint64_t core = this->shape.core, group = this->shape.group;
-    return j < core ? &m->core[j * (this->shape.size + 1)] : &m->apart[(j - core) * (group + core) + j % group];
+static double *diagonal_of(const proximal *self, uint64_t j, const matrices *m) {
+    uint64_t core = self->shape.core, group = self->shape.group;
+    return j < core ? &m->core[j * (self->shape.size + 1)] : &m->apart[(j - core) * (group + core) + j % group];
 }
 
 /* Makes the matrices of a block from H. */
-static void make_model(const proximal *this, uint64_t block, const double *curvature) {
-    matrices m = matrices_of(this, block);
-    uint64_t loose = this->shape.loose;
-    factor_intercepts(this, curvature, m.intercepts);
-    for (uint64_t j = 0; j < this->shape.size; j++) {
-        double *u = m.u + j * loose, sum = 0, l2 = pl_l2_at(&this->glm->base, entry(this, block, j));
-        copy_products(this, curvature, j, &m);
-        memcpy(u, products(this, curvature, j, this->shape.core), loose * sizeof *u);
+static void make_model(const proximal *self, uint64_t block, const double *curvature) {
+    matrices m = matrices_of(self, block);
+    uint64_t loose = self->shape.loose;
+    factor_intercepts(self, curvature, m.intercepts);
+    for (uint64_t j = 0; j < self->shape.size; j++) {
+        double *u = m.u + j * loose, sum = 0, l2 = pl_l2_at(&self->glm->base, entry(self, block, j));
+        copy_products(self, curvature, j, &m);
+        memcpy(u, products(self, curvature, j, self->shape.core), loose * sizeof *u);
         solve_below(m.intercepts, loose, u);
         for (uint64_t c = 0; c < loose; c++)
             sum += u[c] * u[c];
-        double *whole = diagonal_of(this, j, &m);
+        double *whole = diagonal_of(self, j, &m);
         m.diagonal[j] = fmax(*whole - sum, LEAST * *whole) + l2;
         *whole += l2;
     }
@@ -230,63 +230,63 @@ static void make_model(const proximal *this, uint64_t block, const double *curva
 
 /* On a path of penalties the last matrix is a good model of the loss at first. */
 static void renew(pl_combine *combine) {
-    proximal *this = (proximal *)combine;
-    for (uint64_t c = 0; c < this->blocks; c++) {
-        matrices m = matrices_of(this, c);
-        for (uint64_t j = 0; j < this->shape.size; j++) {
-            uint64_t e = entry(this, c, j);
-            double factor = e < this->glm->base.penalised ? pl_factor(this->glm, e) : 0.0;
-            *diagonal_of(this, j, &m) += factor * (this->glm->l2 - this->l2);
-            m.diagonal[j] += factor * (this->glm->l2 - this->l2);
+    proximal *self = (proximal *)combine;
+    for (uint64_t c = 0; c < self->blocks; c++) {
+        matrices m = matrices_of(self, c);
+        for (uint64_t j = 0; j < self->shape.size; j++) {
+            uint64_t e = entry(self, c, j);
+            double factor = e < self->glm->base.penalised ? pl_factor(self->glm, e) : 0.0;
+            *diagonal_of(self, j, &m) += factor * (self->glm->l2 - self->l2);
+            m.diagonal[j] += factor * (self->glm->l2 - self->l2);
         }
     }
-    this->l2 = this->glm->l2;
-    this->hard = pl_hardening_begin(this->glm, this->hard.target);
-    this->curved = this->glm->loss->soften || !(this->first > 0);
-    this->first = 0;
-    this->slope_last = INFINITY;
+    self->l2 = self->glm->l2;
+    self->hard = pl_smoothing_begin(self->glm, self->hard.target);
+    self->curved = self->glm->loss->soften || !(self->first > 0);
+    self->first = 0;
+    self->slope_last = INFINITY;
 }
 
 /* How far the sub-problem is solved: a part of its violation. */
-static double forcing(const proximal *this) {
-    if (this->glm->loss->quadratic && !(this->hard.softness > 0))
+static double forcing(const proximal *self) {
+    if (self->glm->loss->quadratic && !(self->hard.softness > 0))
         return EXACT;
-    return this->first > 0 ? fmax(EXACT, fmin(FORCING, this->slope_last / this->first)) : FORCING;
+    return self->first > 0 ? fmax(EXACT, fmin(FORCING, self->slope_last / self->first)) : FORCING;
 }
 
-static void solve_block(const proximal *this, const pl_slice *slice, uint64_t block) {
-    const pl_problem *problem = &this->glm->base;
-    uint64_t loose = this->shape.loose;
-    double part = forcing(this), *b = this->moved;
-    if (this->curved)
-        make_model(this, block, slice->change + this->glm->size + block * this->values);
-    for (uint64_t j = 0; j < this->shape.size; j++) {
-        uint64_t e = entry(this, block, j);
-        this->x[j] = slice->v[e];
-        this->slope[j] = slice->change[e] + pl_l2_at(problem, e) * slice->v[e];
-        this->l1[j] = pl_l1_at(problem, e);
+static void solve_block(const proximal *self, const pl_slice *slice, uint64_t block) {
+    const pl_problem *problem = &self->glm->base;
+    uint64_t loose = self->shape.loose;
+    double part = forcing(self), *b = self->moved;
+    if (self->curved)
+        make_model(self, block, slice->change + self->glm->size + block * self->values);
+    for (uint64_t j = 0; j < self->shape.size; j++) {
+        uint64_t e = entry(self, block, j);
+        self->x[j] = slice->v[e];
+        self->slope[j] = slice->change[e] + pl_l2_at(problem, e) * slice->v[e];
+        self->l1[j] = pl_l1_at(problem, e);
     }
-    memset(this->moved, 0, loose * sizeof *this->moved);
-    matrices m = matrices_of(this, block);
-    pl_l1_quadratic model = {this->shape, m.core,  m.apart,     m.u,        m.diagonal,
-                             this->l1,    this->x, this->slope, this->moved};
-    pl_l1_solve(&model, &this->room, part * part * pl_l1_violation(&model));
-    for (uint64_t j = 0; j < this->shape.size; j++) {
-        uint64_t e = entry(this, block, j);
-        slice->direction[e] = this->x[j] - slice->v[e];
+    memset(self->moved, 0, loose * sizeof *self->moved);
+    matrices m = matrices_of(self, block);
+    pl_l1_quadratic model = {self->shape, m.core,  m.apart,     m.u,        m.diagonal,
+                             self->l1,    self->x, self->slope, self->moved};
+    pl_l1_solve(&model, &self->room, part * part * pl_l1_violation(&model));
+    for (uint64_t j = 0; j < self->shape.size; j++) {
+        uint64_t e = entry(self, block, j);
+        slice->direction[e] = self->x[j] - slice->v[e];
     }
     solve_above(m.intercepts, loose, b);
     for (uint64_t c = 0; c < loose; c++)
-        slice->direction[pl_curvature_entry(this->glm, block, this->shape.core + c)] = -b[c];
+        slice->direction[pl_curvature_entry(self->glm, block, self->shape.core + c)] = -b[c];
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    proximal *this = (proximal *)combine;
+    proximal *self = (proximal *)combine;
     (void)round, (void)error;
-    this->searching = false;
-    this->here = slice->gap;
-    for (uint64_t c = 0; c < this->blocks && slice->begin < slice->end; c++)
-        solve_block(this, slice, c);
+    self->searching = false;
+    self->here = slice->gap;
+    for (uint64_t c = 0; c < self->blocks && slice->begin < slice->end; c++)
+        solve_block(self, slice, c);
     return PARLEY_OK;
 }
 
@@ -307,33 +307,33 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     }
 }
 
-static void want_curvature(proximal *this, double slope) {
-    const pl_loss *loss = this->glm->loss;
-    bool good = slope <= GOOD * this->slope_last;
-    this->curved = loss->soften || (!loss->quadratic && !good);
-    this->first = fmax(this->first, slope);
-    this->slope_last = slope;
+static void want_curvature(proximal *self, double slope) {
+    const pl_loss *loss = self->glm->loss;
+    bool good = slope <= GOOD * self->slope_last;
+    self->curved = loss->soften || (!loss->quadratic && !good);
+    self->first = fmax(self->first, slope);
+    self->slope_last = slope;
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
-    proximal *this = (proximal *)combine;
+    proximal *self = (proximal *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    if (!this->searching)
-        this->search = pl_search_begin(0.0, -first);
-    this->searching = true;
-    if (first > 0 && !pl_search_flat(&this->search, ENOUGH, fmax(0.0, slope), gamma))
+    if (!self->searching)
+        self->search = pl_search_begin(0.0, -first);
+    self->searching = true;
+    if (first > 0 && !pl_search_flat(&self->search, ENOUGH, fmax(0.0, slope), gamma))
         return false;
-    pl_softened_round round = {first, this->slope_last, owners[PL_OWN_NORM], this->here};
-    pl_harden(&this->hard, this->glm, &round);
-    want_curvature(this, first);
+    pl_softened_round round = {first, self->slope_last, owners[PL_OWN_NORM], self->here};
+    pl_smoothing_next(&self->hard, self->glm, &round);
+    want_curvature(self, first);
     return true;
 }
 
 static void ask(const pl_combine *combine, pl_round *round) {
-    const proximal *this = (const proximal *)combine;
-    round->curved = this->curved;
-    round->softness = this->hard.softness;
-    round->recentre = this->hard.recentre;
+    const proximal *self = (const proximal *)combine;
+    round->curved = self->curved;
+    round->softness = self->hard.softness;
+    round->recentre = self->hard.recentre;
 }
 
 /* Without an L2 penalty, losses with kinks are smoothed together with the penalty. */
@@ -351,11 +351,11 @@ static parley_status check(const parley_settings *settings, const pl_problem *pr
 
 /* One owner has all of v, and with it the model. */
 static void state(pl_combine *combine, pl_state *state) {
-    proximal *this = (proximal *)combine;
-    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
-                    PL_VALUE(this->l2), PL_UNSURE(this->first), PL_UNSURE(this->slope_last),
-                    PL_VALUE(this->hard.recentre));
-    pl_state_slice(state, "quadratic", this->model, model_width(this->glm));
+    proximal *self = (proximal *)combine;
+    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(self->hard, self->glm->loss), PL_VALUE(self->curved),
+                    PL_VALUE(self->l2), PL_UNSURE(self->first), PL_UNSURE(self->slope_last),
+                    PL_VALUE(self->hard.recentre));
+    pl_state_slice(state, "quadratic", self->model, model_width(self->glm));
 }
 
 static const pl_combine_trial trial = {measure, judge};

@@ -42,12 +42,12 @@ typedef struct step {
 } step;
 
 static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    step *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "step", error);
+    step *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "step", error);
     if (status != PARLEY_OK)
         return status;
     const pl_glm *glm = pl_glm_of(setup->problem);
-    *this = (step){.base = {&pl_combine_step},
+    *self = (step){.base = {&pl_combine_step},
                    .problem = setup->problem,
                    .columns = glm ? glm->data->x.columns * glm->classes : setup->entries,
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
@@ -57,28 +57,28 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
                    .plain = !setup->problem->non_negative && setup->problem->l1 == 0 && !setup->problem->factor,
                    .schedule = (pl_schedule)setup->settings->schedule};
     if (glm && isnan(setup->settings->rate))
-        status = pl_step_rate(setup, &this->rate, &this->ease, error);
-    if (!this->given)
-        this->rate /= 1.0 + setup->late;
+        status = pl_step_rate(setup, &self->rate, &self->ease, error);
+    if (!self->given)
+        self->rate /= 1.0 + setup->late;
     if (status != PARLEY_OK)
-        pl_free(this);
+        pl_free(self);
     else
-        *out = &this->base;
+        *out = &self->base;
     return status;
 }
 
-static double rate_at(const step *this, uint64_t round) {
-    double k = this->given ? (double)round : fmax(1.0, (double)round / STEADY);
-    return this->rate / (this->schedule == PL_INVERSE ? k : this->schedule == PL_INVERSE_SQRT ? sqrt(k) : 1.0);
+static double rate_at(const step *self, uint64_t round) {
+    double k = self->given ? (double)round : fmax(1.0, (double)round / STEADY);
+    return self->rate / (self->schedule == PL_INVERSE ? k : self->schedule == PL_INVERSE_SQRT ? sqrt(k) : 1.0);
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    const step *this = (step *)combine;
-    const pl_problem *problem = this->problem;
-    double rate = rate_at(this, round);
+    const step *self = (step *)combine;
+    const pl_problem *problem = self->problem;
+    double rate = rate_at(self, round);
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double v = slice->v[j], eta = j < this->columns ? rate : rate * this->ease;
+        double v = slice->v[j], eta = j < self->columns ? rate : rate * self->ease;
         double next = j < problem->penalised
                           ? pl_soft(v - eta * (slice->change[j] + pl_l2_at(problem, j) * v), eta * pl_l1_at(problem, j))
                           : v - eta * slice->change[j];
@@ -97,13 +97,13 @@ static void shrink_slice(const pl_single *one, double shrink, uint64_t penalised
 }
 
 /* The step on all entries of the slice. */
-static void take_dense(const step *this, const pl_single *one, double rate) {
-    const pl_problem *problem = this->problem;
+static void take_dense(const step *self, const pl_single *one, double rate) {
+    const pl_problem *problem = self->problem;
     double *v = one->slice->v;
     for (uint64_t e = 0; e < one->count; e++)
-        v[one->index[e]] -= (one->index[e] < this->columns ? rate : rate * this->ease) * one->value[e];
+        v[one->index[e]] -= (one->index[e] < self->columns ? rate : rate * self->ease) * one->value[e];
     for (uint64_t j = one->slice->begin; j < one->slice->end; j++) {
-        double eta = one->fraction * (j < this->columns ? rate : rate * this->ease);
+        double eta = one->fraction * (j < self->columns ? rate : rate * self->ease);
         if (j < problem->penalised)
             v[j] = pl_soft(v[j] * (1.0 - eta * pl_l2_at(problem, j)), eta * pl_l1_at(problem, j));
         if (j < problem->non_negative)
@@ -112,52 +112,52 @@ static void take_dense(const step *this, const pl_single *one, double rate) {
 }
 
 static uint64_t single(pl_combine *combine, const pl_single *one) {
-    const step *this = (step *)combine;
+    const step *self = (step *)combine;
     const pl_slice *slice = one->slice;
-    uint64_t penalised = this->problem->penalised > slice->begin ? this->problem->penalised : slice->begin;
-    double rate = rate_at(this, one->clock);
-    double shrink = fmax(LEAST_SHRINK, 1.0 - rate * one->fraction * this->problem->l2);
-    if (!this->plain) {
-        take_dense(this, one, rate);
+    uint64_t penalised = self->problem->penalised > slice->begin ? self->problem->penalised : slice->begin;
+    double rate = rate_at(self, one->clock);
+    double shrink = fmax(LEAST_SHRINK, 1.0 - rate * one->fraction * self->problem->l2);
+    if (!self->plain) {
+        take_dense(self, one, rate);
         return slice->begin;
     }
     if (shrink != 1.0)
         shrink_slice(one, shrink, penalised);
     for (uint64_t e = 0; e < one->count; e++) {
         uint32_t j = one->index[e];
-        slice->v[j] -= (j < this->columns ? rate : rate * this->ease) * one->value[e] / *one->scale;
+        slice->v[j] -= (j < self->columns ? rate : rate * self->ease) * one->value[e] / *one->scale;
     }
     return shrink != 1.0 ? penalised : slice->end;
 }
 
 /* A rate that was not given grows while much is left to gain, and falls when the objective rises. */
 static void adjust(pl_combine *combine, double rate, double objective) {
-    step *this = (step *)combine;
+    step *self = (step *)combine;
     (void)rate;
-    if (this->given)
+    if (self->given)
         return;
-    double noise = this->schedule > PL_CONSTANT ? NOISE * fabs(objective) : 0.0;
-    double much = this->rose && noise > 0 ? noise : MUCH * fabs(objective);
-    bool fell = this->last - objective > much, rose = objective - this->last > noise;
-    this->rose = this->rose || rose;
-    this->rate *= rose ? 0.5 : fell && this->rose ? AGAIN : fell ? 2.0 : 1.0;
-    this->last = objective;
+    double noise = self->schedule > PL_CONSTANT ? NOISE * fabs(objective) : 0.0;
+    double much = self->rose && noise > 0 ? noise : MUCH * fabs(objective);
+    bool fell = self->last - objective > much, rose = objective - self->last > noise;
+    self->rose = self->rose || rose;
+    self->rate *= rose ? 0.5 : fell && self->rose ? AGAIN : fell ? 2.0 : 1.0;
+    self->last = objective;
 }
 
 static bool stalled(pl_combine *combine) {
-    step *this = (step *)combine;
-    if ((this->given && this->schedule > PL_CONSTANT) || this->halved == HALVINGS)
+    step *self = (step *)combine;
+    if ((self->given && self->schedule > PL_CONSTANT) || self->halved == HALVINGS)
         return false;
-    this->halved++;
-    this->rate *= 0.5;
+    self->halved++;
+    self->rate *= 0.5;
     return true;
 }
 
 static void state(pl_combine *combine, pl_state *state) {
-    step *this = (step *)combine;
-    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS));
-    if (!this->given)
-        PL_STATE_VALUES(state, "objective", PL_UNSURE(this->last), PL_VALUE(this->rose));
+    step *self = (step *)combine;
+    PL_STATE_VALUES(state, "step", PL_WITHIN(self->rate, 0, DBL_MAX), PL_WITHIN(self->halved, 0, HALVINGS));
+    if (!self->given)
+        PL_STATE_VALUES(state, "objective", PL_UNSURE(self->last), PL_VALUE(self->rose));
 }
 
 static void close_step(pl_combine *combine) { pl_free(combine); }

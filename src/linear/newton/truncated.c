@@ -5,8 +5,9 @@
  * by conjugate gradients with the diagonal as preconditioner. The workers compute products with H, and a step along d
  * is searched. With more columns than rows, H is 0 in most directions, for which the diagonal is far too large. Then l2
  * + diagonal / 10 needs fewer products (Hsia, Chiang and Lin 2018 take a hundredth). If the solver has a preconditioner
- * of its own (long_rows.c), it sends preconditioned gradients and products instead of the diagonal. The solve ends when
- * its residual r is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of the preconditioner:
+ * of its own (softmax_preconditioner.c), it sends preconditioned gradients and products instead of the diagonal. The
+ * solve ends when its residual r is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of the
+ * preconditioner:
  *
  *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|))
  *
@@ -65,16 +66,16 @@ static uint64_t width(const pl_problem *problem) {
 static uint64_t bytes(const pl_setup *setup) { return (setup->end - setup->begin) * 6 * sizeof(double); }
 
 static void close_truncated(pl_combine *combine) {
-    truncated *this = (truncated *)combine;
-    if (!this)
+    truncated *self = (truncated *)combine;
+    if (!self)
         return;
-    pl_free(this->g);
-    pl_free(this->scale);
-    pl_free(this->x);
-    pl_free(this->r);
-    pl_free(this->p);
-    pl_free(this->h);
-    pl_free(this);
+    pl_free(self->g);
+    pl_free(self->scale);
+    pl_free(self->x);
+    pl_free(self->r);
+    pl_free(self->p);
+    pl_free(self->h);
+    pl_free(self);
 }
 
 static double share_of(const pl_glm *glm) {
@@ -84,11 +85,11 @@ static double share_of(const pl_glm *glm) {
 static parley_status open_truncated(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin;
     const pl_glm *glm = pl_glm_of(setup->problem);
-    truncated *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    truncated *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (truncated){.base = {&pl_combine_truncated},
+    *self = (truncated){.base = {&pl_combine_truncated},
                         .problem = setup->problem,
                         .quadratic = glm && glm->loss->quadratic,
                         .jumps = glm && glm->loss->depth && !glm->loss->together,
@@ -99,17 +100,17 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
                         .eliminates = setup->problem->penalised + 1 == setup->problem->size,
                         .begin = setup->begin,
                         .count = count};
-    this->g = pl_alloc(count, sizeof *this->g);
-    this->scale = pl_alloc(count, sizeof *this->scale);
-    this->x = pl_alloc(count, sizeof *this->x);
-    this->r = pl_alloc(count, sizeof *this->r);
-    this->p = pl_alloc(count, sizeof *this->p);
-    this->h = pl_alloc(count, sizeof *this->h);
-    if (!this->g || !this->scale || !this->x || !this->r || !this->p || !this->h) {
-        close_truncated(&this->base);
+    self->g = pl_alloc(count, sizeof *self->g);
+    self->scale = pl_alloc(count, sizeof *self->scale);
+    self->x = pl_alloc(count, sizeof *self->x);
+    self->r = pl_alloc(count, sizeof *self->r);
+    self->p = pl_alloc(count, sizeof *self->p);
+    self->h = pl_alloc(count, sizeof *self->h);
+    if (!self->g || !self->scale || !self->x || !self->r || !self->p || !self->h) {
+        close_truncated(&self->base);
         return pl_fail_memory(error, "newton's vectors", bytes(setup));
     }
-    *out = &this->base;
+    *out = &self->base;
     return PARLEY_OK;
 }
 
@@ -119,66 +120,66 @@ typedef struct pass {
     double alpha, y_b; /* step of the solve; the intercept's entry of the product, divided by h_b */
 } pass;
 
-static double l2_of(const truncated *this, uint64_t j) {
-    return j < this->problem->penalised ? this->problem->l2 : 0.0;
+static double l2_of(const truncated *self, uint64_t j) {
+    return j < self->problem->penalised ? self->problem->l2 : 0.0;
 }
 
-static bool eliminated(const truncated *this, uint64_t j) { return this->eliminates && j + 1 == this->problem->size; }
+static bool eliminated(const truncated *self, uint64_t j) { return self->eliminates && j + 1 == self->problem->size; }
 
 /* Stores the gradient, and the curvature of the intercept. */
 static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    truncated *this = pass->of;
-    const double *diagonal = pass->slice->change + this->problem->size;
+    truncated *self = pass->of;
+    const double *diagonal = pass->slice->change + self->problem->size;
     for (uint64_t j = begin; j < end; j++) {
-        uint64_t i = j - this->begin;
-        double v = pass->slice->v[j], l2 = l2_of(this, j);
-        this->g[i] = pass->slice->change[j] + l2 * v;
-        this->scale[i] = diagonal[j] + l2;
-        this->h[i] = this->sent ? -diagonal[j] : 0.0;
-        pass->slice->direction[j] = eliminated(this, j) ? 1.0 : 0.0;
+        uint64_t i = j - self->begin;
+        double v = pass->slice->v[j], l2 = l2_of(self, j);
+        self->g[i] = pass->slice->change[j] + l2 * v;
+        self->scale[i] = diagonal[j] + l2;
+        self->h[i] = self->sent ? -diagonal[j] : 0.0;
+        pass->slice->direction[j] = eliminated(self, j) ? 1.0 : 0.0;
         sums[0] += 0.5 * l2 * v * v;
-        sums[1] += eliminated(this, j) ? diagonal[j] : 0.0;
+        sums[1] += eliminated(self, j) ? diagonal[j] : 0.0;
     }
 }
 
 enum { SUM_RZ, SUM_RR };
 
 /* The preconditioner of an entry whose second derivative is `whole`. */
-static double damp(const truncated *this, double whole, double l2) {
-    return l2 > 0 ? this->share * whole + (1.0 - this->share) * l2 : whole;
+static double damp(const truncated *self, double whole, double l2) {
+    return l2 > 0 ? self->share * whole + (1.0 - self->share) * l2 : whole;
 }
 
 /* An entry of the preconditioned residual. */
-static double preconditioned(const truncated *this, uint64_t i) {
-    return this->sent ? this->scale[i] : this->scale[i] * this->r[i];
+static double preconditioned(const truncated *self, uint64_t i) {
+    return self->sent ? self->scale[i] : self->scale[i] * self->r[i];
 }
 
-static void begin_entry(truncated *this, uint64_t j, double *sums) {
-    uint64_t i = j - this->begin;
-    this->x[i] = 0;
-    this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
-    this->scale[i] = this->sent ? this->h[i] : this->scale[i];
-    sums[SUM_RZ] += this->r[i] * preconditioned(this, i);
-    sums[SUM_RR] += this->r[i] * this->r[i];
+static void begin_entry(truncated *self, uint64_t j, double *sums) {
+    uint64_t i = j - self->begin;
+    self->x[i] = 0;
+    self->r[i] = eliminated(self, j) ? 0.0 : -self->g[i];
+    self->scale[i] = self->sent ? self->h[i] : self->scale[i];
+    sums[SUM_RZ] += self->r[i] * preconditioned(self, i);
+    sums[SUM_RR] += self->r[i] * self->r[i];
 }
 
 /* Computes the residual at x = 0, and the preconditioner. */
 static void begin_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    truncated *this = pass->of;
+    truncated *self = pass->of;
     for (uint64_t j = begin; j < end; j++) {
-        uint64_t i = j - this->begin;
-        if (this->sent) {
-            begin_entry(this, j, sums);
+        uint64_t i = j - self->begin;
+        if (self->sent) {
+            begin_entry(self, j, sums);
             continue;
         }
-        if (this->centred)
-            this->h[i] = pass->slice->change[j];
-        double whole = this->scale[i], left = whole - (this->h_b > 0 ? this->h[i] * this->h[i] / this->h_b : 0.0);
-        bool still = eliminated(this, j) || !(left > VARIES * whole); /* nothing else depends on it */
-        this->scale[i] = still ? 0.0 : 1.0 / damp(this, left, l2_of(this, j));
-        begin_entry(this, j, sums);
+        if (self->centred)
+            self->h[i] = pass->slice->change[j];
+        double whole = self->scale[i], left = whole - (self->h_b > 0 ? self->h[i] * self->h[i] / self->h_b : 0.0);
+        bool still = eliminated(self, j) || !(left > VARIES * whole); /* nothing else depends on it */
+        self->scale[i] = still ? 0.0 : 1.0 / damp(self, left, l2_of(self, j));
+        begin_entry(self, j, sums);
     }
 }
 
@@ -189,104 +190,104 @@ static void begin_again(void *context, uint64_t begin, uint64_t end, double *sum
 }
 
 /* The |r|^2, in the Euclidean norm, that is enough for the run's target. */
-static double reserve2(const truncated *this) {
-    double relative = this->gap * this->first_plain;
+static double reserve2(const truncated *self) {
+    double relative = self->gap * self->first_plain;
     return SAFETY * SAFETY *
-           (this->problem->facts & PL_FACT_DUAL ? 2.0 * this->problem->l2 * this->target : relative * relative);
+           (self->problem->facts & PL_FACT_DUAL ? 2.0 * self->problem->l2 * self->target : relative * relative);
 }
 
 static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    const truncated *this = pass->of;
+    const truncated *self = pass->of;
     for (uint64_t j = begin; j < end; j++)
-        sums[0] += this->g[j - this->begin] * pass->slice->direction[j];
+        sums[0] += self->g[j - self->begin] * pass->slice->direction[j];
 }
 
 /* Computes the next direction of the solve and asks for its product. */
-static void ask(truncated *this, const pl_slice *slice, double beta) {
+static void ask(truncated *self, const pl_slice *slice, double beta) {
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        uint64_t i = j - this->begin;
-        this->p[i] = preconditioned(this, i) + beta * this->p[i];
-        slice->direction[j] = this->p[i];
+        uint64_t i = j - self->begin;
+        self->p[i] = preconditioned(self, i) + beta * self->p[i];
+        slice->direction[j] = self->p[i];
     }
-    this->asks = true;
+    self->asks = true;
 }
 
 /* Repeats a solve from x = 0. */
-static parley_status solve_again(truncated *this, const pl_slice *slice, parley_error *error) {
-    pass pass = {.of = this, .slice = slice};
+static parley_status solve_again(truncated *self, const pl_slice *slice, parley_error *error) {
+    pass pass = {.of = self, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
     parley_status status = pl_slice_sum(slice, begin_again, &pass, sums, error);
-    this->rz = sums[SUM_RZ];
-    this->x_b = 0;
-    this->products = 0;
-    this->from_guess = false;
-    ask(this, slice, 0.0);
+    self->rz = sums[SUM_RZ];
+    self->x_b = 0;
+    self->products = 0;
+    self->from_guess = false;
+    ask(self, slice, 0.0);
     return status;
 }
 
 /* Ends the solve: the direction is x. */
-static parley_status finish(truncated *this, const pl_slice *slice, parley_error *error) {
+static parley_status finish(truncated *self, const pl_slice *slice, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
-    pass pass = {.of = this, .slice = slice};
-    this->asks = false;
+    pass pass = {.of = self, .slice = slice};
+    self->asks = false;
     for (uint64_t j = slice->begin; j < slice->end; j++)
-        slice->direction[j] = eliminated(this, j) ? this->x_b : this->x[j - this->begin];
+        slice->direction[j] = eliminated(self, j) ? self->x_b : self->x[j - self->begin];
     parley_status status = pl_slice_sum(slice, slope_of, &pass, sums, error);
-    if (status == PARLEY_OK && this->from_guess && !(sums[0] < 0))
-        return solve_again(this, slice, error);
-    this->search = pl_search_begin(this->value, sums[0]);
+    if (status == PARLEY_OK && self->from_guess && !(sums[0] < 0))
+        return solve_again(self, slice, error);
+    self->search = pl_search_begin(self->value, sums[0]);
     return status;
 }
 
-static void ask_guess(truncated *this, const pl_slice *slice) {
-    memcpy(slice->direction + slice->begin, this->p, (slice->end - slice->begin) * sizeof *this->p);
-    this->asks = true;
+static void ask_guess(truncated *self, const pl_slice *slice) {
+    memcpy(slice->direction + slice->begin, self->p, (slice->end - slice->begin) * sizeof *self->p);
+    self->asks = true;
 }
 
-static parley_status begin_solve(truncated *this, const pl_slice *slice, parley_error *error) {
-    pass pass = {.of = this, .slice = slice};
+static parley_status begin_solve(truncated *self, const pl_slice *slice, parley_error *error) {
+    pass pass = {.of = self, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
     parley_status status = pl_slice_sum(slice, begin_entries, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    double size = sqrt(sums[SUM_RZ]), beta = this->unfinished ? sums[SUM_RZ] / this->rz : 0.0;
-    if (!(this->first > 0)) {
-        this->first = size;
-        this->first_plain = sqrt(sums[SUM_RR]);
+    double size = sqrt(sums[SUM_RZ]), beta = self->unfinished ? sums[SUM_RZ] / self->rz : 0.0;
+    if (!(self->first > 0)) {
+        self->first = size;
+        self->first_plain = sqrt(sums[SUM_RR]);
     }
-    bool several = this->problem->row > 1;
-    double forcing = this->quadratic ? 0.0 : several ? LOOSEST : fmin(LOOSEST, sqrt(size / this->first));
-    this->rz = sums[SUM_RZ];
-    this->enough = forcing * forcing * this->rz;
-    this->reserve2 = reserve2(this);
-    this->products = 0;
-    this->x_b = 0;
-    this->unfinished = false;
-    this->asks_guess = this->has_guess;
-    this->has_guess = this->from_guess = false;
-    if (!(this->rz > 0))
-        return finish(this, slice, error);
-    if (this->asks_guess)
-        ask_guess(this, slice);
+    bool several = self->problem->row > 1;
+    double forcing = self->quadratic ? 0.0 : several ? LOOSEST : fmin(LOOSEST, sqrt(size / self->first));
+    self->rz = sums[SUM_RZ];
+    self->enough = forcing * forcing * self->rz;
+    self->reserve2 = reserve2(self);
+    self->products = 0;
+    self->x_b = 0;
+    self->unfinished = false;
+    self->asks_guess = self->has_guess;
+    self->has_guess = self->from_guess = false;
+    if (!(self->rz > 0))
+        return finish(self, slice, error);
+    if (self->asks_guess)
+        ask_guess(self, slice);
     else
-        ask(this, slice, beta);
+        ask(self, slice, beta);
     return PARLEY_OK;
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    truncated *this = (truncated *)combine;
-    pass pass = {.of = this, .slice = slice};
+    truncated *self = (truncated *)combine;
+    pass pass = {.of = self, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
     (void)round;
     parley_status status = pl_slice_sum(slice, keep_gradient, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->value = slice->value + sums[0];
-    this->h_b = sums[1];
-    this->centred = false;
-    this->asks = this->h_b > 0; /* asks for h */
-    return this->asks ? PARLEY_OK : begin_solve(this, slice, error);
+    self->value = slice->value + sums[0];
+    self->h_b = sums[1];
+    self->centred = false;
+    self->asks = self->h_b > 0; /* asks for h */
+    return self->asks ? PARLEY_OK : begin_solve(self, slice, error);
 }
 
 static bool asks(const pl_combine *combine) { return ((const truncated *)combine)->asks; }
@@ -294,124 +295,124 @@ static bool asks(const pl_combine *combine) { return ((const truncated *)combine
 /* Sums p.(H + l2 I) p, and the intercept's entry of the product. */
 static void curve(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    const truncated *this = pass->of;
+    const truncated *self = pass->of;
     for (uint64_t j = begin; j < end; j++) {
-        double p = this->p[j - this->begin];
-        sums[0] += p * (pass->slice->change[j] + l2_of(this, j) * p);
-        sums[1] += eliminated(this, j) ? pass->slice->change[j] : 0.0;
+        double p = self->p[j - self->begin];
+        sums[0] += p * (pass->slice->change[j] + l2_of(self, j) * p);
+        sums[1] += eliminated(self, j) ? pass->slice->change[j] : 0.0;
     }
 }
 
 static void advance(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
-    truncated *this = pass->of;
+    truncated *self = pass->of;
     for (uint64_t j = begin; j < end; j++) {
-        uint64_t i = j - this->begin;
-        double p = this->p[i];
-        if (eliminated(this, j))
+        uint64_t i = j - self->begin;
+        double p = self->p[i];
+        if (eliminated(self, j))
             continue;
-        this->x[i] += pass->alpha * p;
-        this->r[i] -= pass->alpha * (pass->slice->change[j] + l2_of(this, j) * p - pass->y_b * this->h[i]);
-        if (this->sent)
-            this->scale[i] -= pass->alpha * pass->slice->change[this->problem->size + j];
-        sums[SUM_RZ] += this->r[i] * preconditioned(this, i);
-        sums[SUM_RR] += this->r[i] * this->r[i];
+        self->x[i] += pass->alpha * p;
+        self->r[i] -= pass->alpha * (pass->slice->change[j] + l2_of(self, j) * p - pass->y_b * self->h[i]);
+        if (self->sent)
+            self->scale[i] -= pass->alpha * pass->slice->change[self->problem->size + j];
+        sums[SUM_RZ] += self->r[i] * preconditioned(self, i);
+        sums[SUM_RR] += self->r[i] * self->r[i];
     }
 }
 
 /* Moves x from 0 to the guess, whose product is known. */
-static parley_status solve_from_guess(truncated *this, pass *pass, parley_error *error) {
+static parley_status solve_from_guess(truncated *self, pass *pass, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
     pass->alpha = 1.0;
     parley_status status = pl_slice_sum(pass->slice, advance, pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->asks_guess = false;
-    this->from_guess = true;
-    this->products++;
-    this->x_b = -pass->y_b;
-    this->rz = sums[SUM_RZ];
-    if (sums[SUM_RZ] <= this->enough || sums[SUM_RR] <= this->reserve2)
-        return finish(this, pass->slice, error);
-    ask(this, pass->slice, 0.0);
+    self->asks_guess = false;
+    self->from_guess = true;
+    self->products++;
+    self->x_b = -pass->y_b;
+    self->rz = sums[SUM_RZ];
+    if (sums[SUM_RZ] <= self->enough || sums[SUM_RR] <= self->reserve2)
+        return finish(self, pass->slice, error);
+    ask(self, pass->slice, 0.0);
     return PARLEY_OK;
 }
 
 static parley_status next(pl_combine *combine, const pl_slice *slice, parley_error *error) {
-    truncated *this = (truncated *)combine;
-    pass pass = {.of = this, .slice = slice};
+    truncated *self = (truncated *)combine;
+    pass pass = {.of = self, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
-    this->asks = false;
-    if (this->h_b > 0 && !this->centred) {
-        this->centred = true;
-        return begin_solve(this, slice, error);
+    self->asks = false;
+    if (self->h_b > 0 && !self->centred) {
+        self->centred = true;
+        return begin_solve(self, slice, error);
     }
     parley_status status = pl_slice_sum(slice, curve, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    pass.y_b = this->h_b > 0 ? sums[1] / this->h_b : 0.0;
-    if (this->asks_guess)
-        return solve_from_guess(this, &pass, error);
+    pass.y_b = self->h_b > 0 ? sums[1] / self->h_b : 0.0;
+    if (self->asks_guess)
+        return solve_from_guess(self, &pass, error);
     double curvature = sums[0] - pass.y_b * sums[1];
     bool curved = curvature > 0;
-    if (!curved && this->products > 0)
-        return finish(this, slice, error);
-    pass.alpha = curved ? this->rz / curvature : 1.0; /* without curvature: a plain step, and the search decides */
-    this->x_b -= pass.alpha * pass.y_b;
+    if (!curved && self->products > 0)
+        return finish(self, slice, error);
+    pass.alpha = curved ? self->rz / curvature : 1.0; /* without curvature: a plain step, and the search decides */
+    self->x_b -= pass.alpha * pass.y_b;
     memset(sums, 0, sizeof sums);
     status = pl_slice_sum(slice, advance, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->products++;
-    bool small = sums[SUM_RZ] <= this->enough || sums[SUM_RR] <= this->reserve2;
-    this->unfinished = this->quadratic && curved && !small && this->products >= PRODUCTS;
-    if (!curved || small || this->products >= PRODUCTS)
-        return finish(this, slice, error);
-    double beta = sums[SUM_RZ] / this->rz;
-    this->rz = sums[SUM_RZ];
-    ask(this, slice, beta);
+    self->products++;
+    bool small = sums[SUM_RZ] <= self->enough || sums[SUM_RR] <= self->reserve2;
+    self->unfinished = self->quadratic && curved && !small && self->products >= PRODUCTS;
+    if (!curved || small || self->products >= PRODUCTS)
+        return finish(self, slice, error);
+    double beta = sums[SUM_RZ] / self->rz;
+    self->rz = sums[SUM_RZ];
+    ask(self, slice, beta);
     return PARLEY_OK;
 }
 
 /* Stores what a step gamma leaves of the solution, of which classes may have taken more than all. */
-static void keep_guess(truncated *this, const pl_slice *slice, double gamma) {
+static void keep_guess(truncated *self, const pl_slice *slice, double gamma) {
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double x = this->x[j - this->begin], left = x - gamma * slice->direction[j];
-        this->p[j - this->begin] = !eliminated(this, j) && left * x > 0 ? left : 0.0;
+        double x = self->x[j - self->begin], left = x - gamma * slice->direction[j];
+        self->p[j - self->begin] = !eliminated(self, j) && left * x > 0 ? left : 0.0;
     }
 }
 
 /* Also sums the slope at 0: with several classes the solver may have changed the direction. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    truncated *this = (truncated *)combine;
-    bool several = this->problem->row > 1;
-    if (this->jumps)
-        keep_guess(this, slice, gamma);
-    pl_search_measure(this->problem, slice, gamma, scalars);
+    truncated *self = (truncated *)combine;
+    bool several = self->problem->row > 1;
+    if (self->jumps)
+        keep_guess(self, slice, gamma);
+    pl_search_measure(self->problem, slice, gamma, scalars);
     for (uint64_t j = slice->begin; several && j < slice->end; j++)
-        scalars[PL_OWN_NORM] += this->g[j - this->begin] * slice->direction[j];
+        scalars[PL_OWN_NORM] += self->g[j - self->begin] * slice->direction[j];
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
-    truncated *this = (truncated *)combine;
+    truncated *self = (truncated *)combine;
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
-    if (this->problem->row > 1 && this->search.trials == 0)
-        this->search = pl_search_begin(this->value, owners[PL_OWN_NORM]);
-    bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
-    this->has_guess = this->jumps && (*gamma < CUT || this->problem->row > 1);
-    this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
+    if (self->problem->row > 1 && self->search.trials == 0)
+        self->search = pl_search_begin(self->value, owners[PL_OWN_NORM]);
+    bool accepted = !(self->search.slope < 0) || pl_search_judge(&self->search, value, slope, gamma);
+    self->has_guess = self->jumps && (*gamma < CUT || self->problem->row > 1);
+    self->unfinished = self->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
     return accepted;
 }
 
 /* A solve that continues in the next round starts from its last direction, and another one perhaps from a guess. */
 static void state(pl_combine *combine, pl_state *state) {
-    truncated *this = (truncated *)combine;
-    PL_STATE_VALUES(state, "newton", PL_UNSURE(this->first), PL_UNSURE(this->first_plain), PL_UNSURE(this->rz),
-                    PL_VALUE(this->unfinished));
-    pl_state_slice(state, "p", this->p, 1);
+    truncated *self = (truncated *)combine;
+    PL_STATE_VALUES(state, "newton", PL_UNSURE(self->first), PL_UNSURE(self->first_plain), PL_UNSURE(self->rz),
+                    PL_VALUE(self->unfinished));
+    pl_state_slice(state, "p", self->p, 1);
     if (pl_state_has(state, "guess"))
-        PL_STATE_VALUES(state, "guess", PL_VALUE(this->has_guess));
+        PL_STATE_VALUES(state, "guess", PL_VALUE(self->has_guess));
 }
 
 static const pl_combine_trial trial = {measure, judge};

@@ -366,7 +366,7 @@ static void suggest(pl_run *run, const parley_settings *settings, pl_path *path)
     copy->gap = run->target;
     parley_stop last = path->summary.stop;
     path->summary.stop = path->points[k].stop;
-    pl_suggest(run, copy, &path->summary);
+    pl_remedies(run, copy, &path->summary);
     path->summary.stop = last;
     pl_free(copy);
 }

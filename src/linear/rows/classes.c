@@ -374,16 +374,16 @@ static parley_status open_repair(pl_glm *glm, const pl_team *team, parley_error 
     parley_status status = pl_take(&glm->repair, 1, sizeof *glm->repair, "the classes", error);
     if (status != PARLEY_OK)
         return status;
-    pl_repair *this = glm->repair;
+    pl_repair *self = glm->repair;
     uint64_t curvature = classes <= PL_CENTRE_CLASSES ? classes * (classes + 1) / 2 : 0;
-    this->most = 1 + 2 * PL_SIDE_SUMS * classes + curvature;
-    this->side = pl_alloc(2 * classes, sizeof *this->side);
-    this->blend = pl_alloc(classes, sizeof *this->blend);
-    this->sums = pl_alloc(this->most, sizeof *this->sums);
-    this->lane_sums = pl_alloc(lanes * this->most, sizeof *this->lane_sums);
-    this->worker_sums = pl_alloc(team->hosted * this->most, sizeof *this->worker_sums);
-    if (!this->side || !this->blend || !this->sums || !this->lane_sums || !this->worker_sums)
-        return pl_fail_memory(error, "sums over classes", (lanes + team->hosted) * this->most * sizeof(double));
+    self->most = 1 + 2 * PL_SIDE_SUMS * classes + curvature;
+    self->side = pl_alloc(2 * classes, sizeof *self->side);
+    self->blend = pl_alloc(classes, sizeof *self->blend);
+    self->sums = pl_alloc(self->most, sizeof *self->sums);
+    self->lane_sums = pl_alloc(lanes * self->most, sizeof *self->lane_sums);
+    self->worker_sums = pl_alloc(team->hosted * self->most, sizeof *self->worker_sums);
+    if (!self->side || !self->blend || !self->sums || !self->lane_sums || !self->worker_sums)
+        return pl_fail_memory(error, "sums over classes", (lanes + team->hosted) * self->most * sizeof(double));
     return PARLEY_OK;
 }
 

@@ -37,12 +37,12 @@ const double *pl_scaled(const pl_glm *glm, const double *w) {
 /* Scales entry p of a block: its products with those from it on in the core or in its group, and with the core. */
 static void scale_entry(const pl_glm *glm, const pl_arrow *shape, uint64_t p, double *block) {
     uint64_t core = shape->core, group = shape->group;
-    double own = pl_column_scale(glm, pl_apart_column(&glm->apart, p / group));
+    double own = pl_column_scale(glm, pl_exclusive_column(&glm->apart, p / group));
     double *column = block + (p < core ? p * core : pl_arrow_begin(shape, p));
     for (uint64_t i = 0; p >= core && i < group; i++)
         column[i] *= own * own;
     for (uint64_t i = p < core ? p : 0; i < core; i++)
-        column[p < core ? i : group + i] *= own * pl_column_scale(glm, pl_apart_column(&glm->apart, i / group));
+        column[p < core ? i : group + i] *= own * pl_column_scale(glm, pl_exclusive_column(&glm->apart, i / group));
 }
 
 void pl_scale_curvature(const pl_glm *glm, double *curvature) {

@@ -39,7 +39,7 @@ static double rate_at(const pl_sgd *sgd, const pl_sgd_worker *worker, double pas
 static void begin_epoch(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number) {
     pl_range range = {0, worker->count};
     if (worker->turns)
-        range = pl_turns_begin(worker->turns, sgd->team->seed, number, worker->epoch++, worker->buckets);
+        range = pl_block_order_begin(worker->turns, sgd->team->seed, number, worker->epoch++, worker->buckets);
     else {
         pl_stream stream = pl_stream_make(sgd->team->seed, number, worker->epoch++);
         pl_shuffle(&stream, worker->buckets, worker->count);
@@ -124,7 +124,7 @@ static double sample_rows(const pl_sgd *sgd, unsigned k) {
 }
 
 /* The same on the first rows of every chunk, because reading single rows takes as long as reading all. */
-static double sample_chunks(const pl_sgd *sgd, const pl_turns *turns) {
+static double sample_chunks(const pl_sgd *sgd, const pl_block_order *turns) {
     double sum = 0, rows = 0, sampled = 0;
     for (uint64_t c = 0; c < turns->count && !pl_stop_due(); c++) {
         uint64_t number = 0, first = turns->chunks[c].first;
@@ -246,7 +246,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
 }
 
 /* The same watch as over rounds. */
-static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
+static parley_status prepare_async(pl_local *local, double *v, parley_error *error) {
     pl_sgd *sgd = (pl_sgd *)local;
     begin_run(sgd, v);
     sgd->age++;
@@ -254,7 +254,7 @@ static parley_status prepare_alone(pl_local *local, double *v, parley_error *err
 }
 
 /* Nothing is watched here: the worker's own passes and the schedule decide the steps. */
-static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+static parley_status work_async(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
                                 parley_error *error) {
     pl_sgd *sgd = (pl_sgd *)local;
     (void)error;
@@ -343,8 +343,8 @@ static void state(pl_local *local, pl_state *state) {
                         PL_WITHIN(worker->rows_seen, 0, DBL_MAX), PL_WITHIN(worker->norms, 0, DBL_MAX));
         pl_bucket_state(state, sgd->team, k, worker->buckets, worker->count);
         if (worker->turns && state->restoring && worker->epoch > 0)
-            pl_turns_restore(worker->turns, state, sgd->team, k, worker->epoch - 1, worker->cursor, &worker->base,
-                             &worker->length);
+            pl_block_order_restore(worker->turns, state, sgd->team, k, worker->epoch - 1, worker->cursor, &worker->base,
+                                   &worker->length);
         if (sgd->t)
             pl_state_rows(state, sgd->team, "t", sgd->t, PL_F64, 1);
         if (!worker->cells)
@@ -383,7 +383,7 @@ static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint
 
 static const pl_local_restart restart = {.start = start};
 static const pl_local_certificate certificate = {.rescale = rescale};
-static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
+static const pl_local_async async = {prepare_async, work_async, entries_read};
 
 const pl_local_type pl_local_sgd = {
     .name = "sgd",
@@ -394,7 +394,7 @@ const pl_local_type pl_local_sgd = {
     .settings = reads,
     .restart = &restart,
     .certificate = &certificate,
-    .alone = &alone,
+    .async = &async,
     .check = check,
     .bytes = pl_sgd_bytes,
     .open = pl_sgd_open,

@@ -2,12 +2,12 @@
 #ifndef PL_SGD_H
 #define PL_SGD_H
 
-#include "linear/rows/turns.h"
+#include "linear/rows/block_order.h"
 #include "linear/sgd/adaptive.h"
 
 typedef struct pl_sgd_worker {
     uint64_t *buckets, count; /* its rows, in the order of this epoch */
-    pl_turns *turns;          /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
+    pl_block_order *turns;    /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
     uint64_t base, length;    /* the buckets of this epoch: all of them, or those of a block */
     uint64_t cursor, epoch;   /* next bucket of this epoch; epochs begun */
     uint64_t left;            /* buckets to visit in this round */
@@ -43,7 +43,7 @@ typedef struct pl_sgd {
     pl_local *gradient; /* evaluates */
     pl_sgd_worker *workers;
     uint64_t *buckets;
-    pl_turns *turns;             /* by hosted worker; NULL: all rows are shuffled */
+    pl_block_order *turns;       /* by hosted worker; NULL: all rows are shuffled */
     pl_span copies;              /* u, clock, mean or cells of all workers: on huge pages, because access is random */
     pl_schedule schedule, asked; /* in use; the setting */
     bool may_adapt;              /* there is memory for adaptive schedules */

@@ -22,7 +22,7 @@ void pl_sgd_close(pl_local *local) {
         pl_free(sgd->workers[k].scaled);
     }
     for (unsigned k = 0; sgd->turns && k < sgd->team->hosted; k++)
-        pl_turns_close(&sgd->turns[k]);
+        pl_block_order_close(&sgd->turns[k]);
     if (sgd->gradient)
         pl_local_gradient.close(sgd->gradient);
     pl_span_free(&sgd->copies);
@@ -71,7 +71,7 @@ void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule) {
 
 void pl_sgd_fill(pl_sgd *sgd, unsigned k) {
     if (sgd->turns)
-        pl_turns_fill(&sgd->turns[k], sgd->workers[k].buckets);
+        pl_block_order_fill(&sgd->turns[k], sgd->workers[k].buckets);
     else
         pl_bucket_fill(sgd->team, k, pl_bucket_rows(sgd->glm->data), sgd->workers[k].buckets);
 }
@@ -80,7 +80,7 @@ void pl_sgd_mix(pl_sgd *sgd, unsigned k, uint64_t seed, uint64_t trial) {
     pl_sgd_worker *worker = &sgd->workers[k];
     if (sgd->turns) {
         if (worker->count)
-            pl_turns_begin(&sgd->turns[k], seed, sgd->team->first + k, 0, worker->buckets);
+            pl_block_order_begin(&sgd->turns[k], seed, sgd->team->first + k, 0, worker->buckets);
         return;
     }
     pl_stream stream = pl_stream_make(seed, sgd->team->first + k, trial);
@@ -95,7 +95,8 @@ static parley_status open_turns(pl_sgd *sgd, const parley_settings *settings, pa
     parley_status status = pl_take(&sgd->turns, team->hosted, sizeof *sgd->turns, "the order of rows", error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         sgd->workers[k].turns = &sgd->turns[k];
-        status = pl_turns_open(&sgd->turns[k], team, k, sgd->glm->data, settings->block, settings->local_epochs, error);
+        status = pl_block_order_open(&sgd->turns[k], team, k, sgd->glm->data, settings->block, settings->local_epochs,
+                                     error);
     }
     return status;
 }
@@ -106,7 +107,7 @@ static parley_status open_buckets(pl_sgd *sgd, const parley_settings *settings, 
     parley_status status = open_turns(sgd, settings, error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
         total += sgd->workers[k].count = sgd->workers[k].length =
-            sgd->turns ? pl_turns_buckets(&sgd->turns[k]) : pl_bucket_count(team, k, rows);
+            sgd->turns ? pl_block_order_buckets(&sgd->turns[k]) : pl_bucket_count(team, k, rows);
     if (status == PARLEY_OK)
         status = pl_take(&sgd->buckets, total, sizeof *sgd->buckets, "the order of rows", error);
     uint64_t *next = sgd->buckets;

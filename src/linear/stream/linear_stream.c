@@ -9,7 +9,7 @@
 #include "base/callback.h"
 #include "base/clock.h"
 #include "base/stop.h"
-#include "data/ahead.h"
+#include "data/read_ahead.h"
 #include "linear/model/linear_model.h"
 #include "linear/sgd/online.h"
 #include "train/presets.h"
@@ -268,17 +268,17 @@ typedef struct file {
     const char *path;
     pl_reading reading;
     unsigned threads;
-    pl_ahead *ahead;
+    pl_read_ahead *ahead;
 } file;
 
 static parley_status rewind_file(void *of, parley_error *error) {
     file *file = of;
-    pl_ahead_close(file->ahead);
-    return pl_ahead_open(file->path, &file->reading, file->threads, &file->ahead, error);
+    pl_read_ahead_close(file->ahead);
+    return pl_read_ahead_open(file->path, &file->reading, file->threads, &file->ahead, error);
 }
 
 static parley_status next_file(void *of, const parley_data **batch, parley_error *error) {
-    return pl_ahead_next(((file *)of)->ahead, batch, error);
+    return pl_read_ahead_next(((file *)of)->ahead, batch, error);
 }
 
 parley_status parley_train_stream(const char *path, const parley_settings *settings, parley_callback callback,
@@ -303,7 +303,7 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
     pl_stream_source source = {&file, rewind_file, next_file};
     if (status == PARLEY_OK)
         status = pl_stream_run(&source, settings, file.threads, callback, user, out, summary, error);
-    pl_ahead_close(file.ahead);
+    pl_read_ahead_close(file.ahead);
     pl_free(copy);
     return pl_stop_leave(status);
 }

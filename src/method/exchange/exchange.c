@@ -286,23 +286,23 @@ parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup
     const pl_team *team = setup->team;
     unsigned ranks = team->engine->ranks;
     uint64_t size = setup->entries, width = setup->width, blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
-    pl_exchange *this;
-    parley_status status = pl_take(&this, 1, sizeof *this, "an exchange", error);
+    pl_exchange *self;
+    parley_status status = pl_take(&self, 1, sizeof *self, "an exchange", error);
     if (status != PARLEY_OK)
         return status;
-    *this = (pl_exchange){.type = type, .team = team, .size = size, .width = width};
+    *self = (pl_exchange){.type = type, .team = team, .size = size, .width = width};
     uint64_t number = own_nodes(team);
-    this->bounds = pl_alloc(ranks + 1, sizeof *this->bounds);
-    this->block_bounds = pl_alloc(ranks + 1, sizeof *this->block_bounds);
-    this->nodes = pl_shared_alloc(team->engine, number * size * width, sizeof *this->nodes);
-    this->addends = pl_alloc(number, sizeof *this->addends);
-    this->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *this->block_sums);
-    if (!this->bounds || !this->block_bounds || !this->nodes || !this->addends || !this->block_sums) {
-        pl_tables_close(this);
-        return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *this->nodes);
+    self->bounds = pl_alloc(ranks + 1, sizeof *self->bounds);
+    self->block_bounds = pl_alloc(ranks + 1, sizeof *self->block_bounds);
+    self->nodes = pl_shared_alloc(team->engine, number * size * width, sizeof *self->nodes);
+    self->addends = pl_alloc(number, sizeof *self->addends);
+    self->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *self->block_sums);
+    if (!self->bounds || !self->block_bounds || !self->nodes || !self->addends || !self->block_sums) {
+        pl_tables_close(self);
+        return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *self->nodes);
     }
     pl_owners_of_v owners = pl_exchange_owners(type, whole, team->engine);
-    cut_slices(this, &owners);
-    *out = this;
+    cut_slices(self, &owners);
+    *out = self;
     return PARLEY_OK;
 }

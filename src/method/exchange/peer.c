@@ -74,46 +74,46 @@ static void add_received(copy *copy, uint64_t size) {
 
 /* The mutex is held. Gives the update of worker `from` to all hosted workers, itself included. */
 static void share_out(pl_exchange *exchange, const pl_ask *ask, const pl_arrived *update) {
-    peer *this = exchange->own;
+    peer *self = exchange->own;
     double factor = 1.0 + ask->share * (ask->shrink - 1.0);
-    for (unsigned k = 0; k < this->hosted; k++)
-        receive(&this->copy[k], factor, ask->share, update, exchange->size);
-    if (this->view)
-        receive(this->view, factor, ask->share, update, exchange->size);
-    this->clock[ask->worker] = ask->clock + 1;
+    for (unsigned k = 0; k < self->hosted; k++)
+        receive(&self->copy[k], factor, ask->share, update, exchange->size);
+    if (self->view)
+        receive(self->view, factor, ask->share, update, exchange->size);
+    self->clock[ask->worker] = ask->clock + 1;
 }
 
-static uint64_t slowest(const peer *this) {
+static uint64_t slowest(const peer *self) {
     uint64_t least = PL_UNBOUNDED;
-    for (unsigned k = 0; k < this->workers; k++)
-        least = this->clock[k] < least ? this->clock[k] : least;
+    for (unsigned k = 0; k < self->workers; k++)
+        least = self->clock[k] < least ? self->clock[k] : least;
     return least;
 }
 
 /* The mutex is held. The coordinator may look. */
-static parley_status wake_view(peer *this, parley_error *error) {
-    if (!this->view || !this->view->waits || (this->left < this->workers && slowest(this) < this->wanted))
+static parley_status wake_view(peer *self, parley_error *error) {
+    if (!self->view || !self->view->waits || (self->left < self->workers && slowest(self) < self->wanted))
         return PARLEY_OK;
-    this->view->waits = false;
-    return this->engine->type->post(this->engine, this->engine->rank, PL_CHANNEL_VIEW, "", 1, error);
+    self->view->waits = false;
+    return self->engine->type->post(self->engine, self->engine->rank, PL_CHANNEL_VIEW, "", 1, error);
 }
 
 /* The mutex is held. Whether everything is done; then the task that serves may end. */
-static bool is_over(const peer *this) { return this->left == this->workers && this->unconfirmed == 0; }
+static bool is_over(const peer *self) { return self->left == self->workers && self->unconfirmed == 0; }
 
 /* Waits until updates may be sent to the rank. */
-static parley_status wait_for_room(peer *this, unsigned k, unsigned rank, parley_error *error) {
-    pl_engine *engine = this->engine;
-    copy *copy = &this->copy[k];
+static parley_status wait_for_room(peer *self, unsigned k, unsigned rank, parley_error *error) {
+    pl_engine *engine = self->engine;
+    copy *copy = &self->copy[k];
     unsigned from;
     uint64_t bytes;
     for (;;) {
-        pthread_mutex_lock(&this->mutex);
-        bool room = this->in_flight[rank] < WINDOW;
-        this->in_flight[rank] += room;
-        this->unconfirmed += room;
+        pthread_mutex_lock(&self->mutex);
+        bool room = self->in_flight[rank] < WINDOW;
+        self->in_flight[rank] += room;
+        self->unconfirmed += room;
         copy->waits = !room;
-        pthread_mutex_unlock(&this->mutex);
+        pthread_mutex_unlock(&self->mutex);
         if (room)
             return PARLEY_OK;
         parley_status status =
@@ -126,9 +126,9 @@ static parley_status wait_for_room(peer *this, unsigned k, unsigned rank, parley
 }
 
 static parley_status send_update(pl_exchange *exchange, unsigned k, pl_turn *turn, parley_error *error) {
-    peer *this = exchange->own;
-    copy *copy = &this->copy[k];
-    pl_engine *engine = this->engine;
+    peer *self = exchange->own;
+    copy *copy = &self->copy[k];
+    pl_engine *engine = self->engine;
     pl_ask head = {.worker = exchange->team->first + k,
                    .kind = PL_ASK_SWAP,
                    .has_update = true,
@@ -140,67 +140,67 @@ static parley_status send_update(pl_exchange *exchange, unsigned k, pl_turn *tur
         return pl_fail_memory(error, "a message", sizeof head);
     const pl_ask *ask = copy->room.data;
     pl_arrived update = pl_ask_update(ask);
-    pthread_mutex_lock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
     share_out(exchange, ask, &update);
-    parley_status status = wake_view(this, error);
-    pthread_mutex_unlock(&this->mutex);
+    parley_status status = wake_view(self, error);
+    pthread_mutex_unlock(&self->mutex);
     for (unsigned n = 1; n < engine->ranks && status == PARLEY_OK; n++) {
         unsigned rank = (engine->rank + n) % engine->ranks;
-        status = wait_for_room(this, k, rank, error);
+        status = wait_for_room(self, k, rank, error);
         if (status == PARLEY_OK)
             status = engine->type->post(engine, rank, PL_CHANNEL_PEER, ask, bytes, error);
     }
-    turn->sent += bytes * (this->workers - 1);
-    turn->messages += this->workers - 1;
+    turn->sent += bytes * (self->workers - 1);
+    turn->messages += self->workers - 1;
     return status;
 }
 
 static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn, parley_error *error) {
-    peer *this = exchange->own;
-    copy *copy = &this->copy[worker];
+    peer *self = exchange->own;
+    copy *copy = &self->copy[worker];
     parley_status status = turn->update ? send_update(exchange, worker, turn, error) : PARLEY_OK;
     if (status != PARLEY_OK)
         return status;
     turn->clock += turn->update ? 1 : 0;
     turn->gamma = 1.0;
-    pthread_mutex_lock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
     add_received(copy, exchange->size);
-    uint64_t least = slowest(this);
-    turn->ended = this->ended;
-    pthread_mutex_unlock(&this->mutex);
-    pl_engine_compute(this->engine, (double)exchange->size * this->engine->entry_seconds);
+    uint64_t least = slowest(self);
+    turn->ended = self->ended;
+    pthread_mutex_unlock(&self->mutex);
+    pl_engine_compute(self->engine, (double)exchange->size * self->engine->entry_seconds);
     turn->behind = turn->clock > least ? turn->clock - least : 0;
     turn->v = copy->v;
     return status;
 }
 
 static parley_status leave(pl_exchange *exchange, unsigned worker, parley_error *error) {
-    peer *this = exchange->own;
-    pl_engine *engine = this->engine;
+    peer *self = exchange->own;
+    pl_engine *engine = self->engine;
     pl_ask ask = {.worker = exchange->team->first + worker, .kind = PL_ASK_LEAVE};
     parley_status status = PARLEY_OK;
-    pthread_mutex_lock(&this->mutex);
-    this->leaving++;
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
+    self->leaving++;
+    pthread_mutex_unlock(&self->mutex);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
         if (r != engine->rank)
             status = engine->type->post(engine, r, PL_CHANNEL_PEER, &ask, sizeof ask, error);
-    pthread_mutex_lock(&this->mutex);
-    this->left++;
+    pthread_mutex_lock(&self->mutex);
+    self->left++;
     if (status == PARLEY_OK)
-        status = wake_view(this, error);
-    bool over = is_over(this);
-    pthread_mutex_unlock(&this->mutex);
+        status = wake_view(self, error);
+    bool over = is_over(self);
+    pthread_mutex_unlock(&self->mutex);
     return status == PARLEY_OK && over && engine->ranks > 1 ? pl_ask_end(engine, PL_CHANNEL_PEER, error) : status;
 }
 
 /* The mutex is held. A worker that waits may look again. */
-static parley_status wake(peer *this, parley_error *error) {
+static parley_status wake(peer *self, parley_error *error) {
     parley_status status = PARLEY_OK;
-    for (unsigned k = 0; k < this->hosted && status == PARLEY_OK; k++)
-        if (this->copy[k].waits) {
-            this->copy[k].waits = false;
-            status = this->engine->type->post(this->engine, this->engine->rank, PL_CHANNEL_ANSWER + k, "", 1, error);
+    for (unsigned k = 0; k < self->hosted && status == PARLEY_OK; k++)
+        if (self->copy[k].waits) {
+            self->copy[k].waits = false;
+            status = self->engine->type->post(self->engine, self->engine->rank, PL_CHANNEL_ANSWER + k, "", 1, error);
         }
     return status;
 }
@@ -208,32 +208,32 @@ static parley_status wake(peer *this, parley_error *error) {
 /* Handles a message of another rank. */
 static parley_status handle(pl_exchange *exchange, unsigned from, const pl_ask *ask, const pl_arrived *update,
                             bool *over, parley_error *error) {
-    peer *this = exchange->own;
+    peer *self = exchange->own;
     parley_status status = PARLEY_OK;
-    pthread_mutex_lock(&this->mutex);
+    pthread_mutex_lock(&self->mutex);
     if (ask->kind == PL_ASK_LEAVE)
-        this->left++;
+        self->left++;
     else if (ask->kind == PL_ASK_END)
-        this->ended = this->ended || ask->clock == this->from;
-    else if (ask->kind == PL_ASK_RECEIVED && this->in_flight[from] > 0) {
-        this->in_flight[from]--;
-        this->unconfirmed--;
-        status = wake(this, error);
+        self->ended = self->ended || ask->clock == self->from;
+    else if (ask->kind == PL_ASK_RECEIVED && self->in_flight[from] > 0) {
+        self->in_flight[from]--;
+        self->unconfirmed--;
+        status = wake(self, error);
     } else
         share_out(exchange, ask, update);
     if (status == PARLEY_OK)
-        status = wake_view(this, error);
-    *over = is_over(this);
-    pthread_mutex_unlock(&this->mutex);
+        status = wake_view(self, error);
+    *over = is_over(self);
+    pthread_mutex_unlock(&self->mutex);
     if (status != PARLEY_OK || ask->kind != PL_ASK_SWAP)
         return status;
     pl_ask received = {.worker = ask->worker, .kind = PL_ASK_RECEIVED};
-    return this->engine->type->post(this->engine, from, PL_CHANNEL_PEER, &received, sizeof received, error);
+    return self->engine->type->post(self->engine, from, PL_CHANNEL_PEER, &received, sizeof received, error);
 }
 
 static parley_status serve(pl_exchange *exchange, parley_error *error) {
-    peer *this = exchange->own;
-    pl_engine *engine = this->engine;
+    peer *self = exchange->own;
+    pl_engine *engine = self->engine;
     pl_span room = {0};
     pl_arrived update;
     unsigned from;
@@ -245,7 +245,7 @@ static parley_status serve(pl_exchange *exchange, parley_error *error) {
             break;
         const pl_ask *ask = room.data;
         if (!pl_ask_read(ask, bytes, 0, exchange->size, &update) ||
-            (ask->worker >= this->workers && ask->worker != PL_ASK_NOBODY))
+            (ask->worker >= self->workers && ask->worker != PL_ASK_NOBODY))
             status = pl_fail_damaged(from, error);
         else if (ask->worker == PL_ASK_NOBODY)
             over = true;
@@ -257,26 +257,26 @@ static parley_status serve(pl_exchange *exchange, parley_error *error) {
 }
 
 static parley_status look(pl_exchange *exchange, uint64_t clock, double *v, uint64_t *seen, parley_error *error) {
-    peer *this = exchange->own;
-    pl_engine *engine = this->engine;
+    peer *self = exchange->own;
+    pl_engine *engine = self->engine;
     unsigned from;
     uint64_t bytes;
     for (;;) {
-        pthread_mutex_lock(&this->mutex);
-        bool over = this->left == this->workers;
-        *seen = over ? 0 : slowest(this);
+        pthread_mutex_lock(&self->mutex);
+        bool over = self->left == self->workers;
+        *seen = over ? 0 : slowest(self);
         bool ready = over || *seen >= clock;
         if (ready && !over) {
-            add_received(this->view, exchange->size);
-            memcpy(v, this->view->v, exchange->size * sizeof *v);
+            add_received(self->view, exchange->size);
+            memcpy(v, self->view->v, exchange->size * sizeof *v);
         }
-        this->wanted = clock;
-        this->view->waits = !ready;
-        pthread_mutex_unlock(&this->mutex);
+        self->wanted = clock;
+        self->view->waits = !ready;
+        pthread_mutex_unlock(&self->mutex);
         if (ready)
             return PARLEY_OK;
         parley_status status =
-            engine->type->take_any(engine, PL_CHANNEL_VIEW, &from, &this->view->answer, &bytes, error);
+            engine->type->take_any(engine, PL_CHANNEL_VIEW, &from, &self->view->answer, &bytes, error);
         if (status != PARLEY_OK && !pl_is_silence(error)) /* who is silent is found by those who need it */
             return status;
     }
@@ -285,16 +285,16 @@ static parley_status look(pl_exchange *exchange, uint64_t clock, double *v, uint
 /* A rank serves until it knows that all workers have left. So this must be on its way before the last worker of this
  * rank says that it leaves. */
 static parley_status end(pl_exchange *exchange, parley_error *error) {
-    peer *this = exchange->own;
-    pl_engine *engine = this->engine;
-    pl_ask ask = {.worker = exchange->team->first, .kind = PL_ASK_END, .clock = this->from};
+    peer *self = exchange->own;
+    pl_engine *engine = self->engine;
+    pl_ask ask = {.worker = exchange->team->first, .kind = PL_ASK_END, .clock = self->from};
     parley_status status = PARLEY_OK;
-    pthread_mutex_lock(&this->mutex);
-    this->ended = true;
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK && this->leaving < this->hosted; r++)
+    pthread_mutex_lock(&self->mutex);
+    self->ended = true;
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK && self->leaving < self->hosted; r++)
         if (r != engine->rank)
             status = engine->type->post(engine, r, PL_CHANNEL_PEER, &ask, sizeof ask, error);
-    pthread_mutex_unlock(&this->mutex);
+    pthread_mutex_unlock(&self->mutex);
     return status;
 }
 
@@ -304,35 +304,35 @@ static void begin_copy(copy *copy, const double *v, uint64_t size) {
     copy->fresh = copy->waits = false;
 }
 
-static parley_status begin(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error) {
-    peer *this = exchange->own;
-    this->slice = stretch->slice;
-    this->left = this->leaving = 0;
-    this->ended = false;
-    this->from = stretch->from;
-    for (unsigned k = 0; k < this->hosted; k++) {
-        copy *copy = &this->copy[k];
-        copy->entry = stretch->local->type->alone->reads(stretch->local, k, &copy->count);
+static parley_status begin(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+    peer *self = exchange->own;
+    self->slice = stretch->slice;
+    self->left = self->leaving = 0;
+    self->ended = false;
+    self->from = stretch->from;
+    for (unsigned k = 0; k < self->hosted; k++) {
+        copy *copy = &self->copy[k];
+        copy->entry = stretch->local->type->async->reads(stretch->local, k, &copy->count);
         begin_copy(copy, stretch->slice.v, exchange->size);
     }
-    if (this->view)
-        begin_copy(this->view, stretch->slice.v, exchange->size);
-    for (unsigned k = 0; k < this->workers; k++)
-        this->clock[k] = stretch->from;
-    return this->engine->ranks > 1 ? pl_barrier(this->engine, error) : PARLEY_OK; /* before others send */
+    if (self->view)
+        begin_copy(self->view, stretch->slice.v, exchange->size);
+    for (unsigned k = 0; k < self->workers; k++)
+        self->clock[k] = stretch->from;
+    return self->engine->ranks > 1 ? pl_barrier(self->engine, error) : PARLEY_OK; /* before others send */
 }
 
 static parley_status park(pl_exchange *exchange, double *v, parley_error *error) {
-    peer *this = exchange->own;
-    const pl_slice *slice = &this->slice;
-    for (unsigned k = 0; k < this->hosted; k++) {
-        add_received(&this->copy[k], exchange->size);
-        this->update[k] = (pl_update){.shrink = 1.0, .count = exchange->size, .value = this->copy[k].v};
-        this->share[k] = 1.0 / this->workers;
+    peer *self = exchange->own;
+    const pl_slice *slice = &self->slice;
+    for (unsigned k = 0; k < self->hosted; k++) {
+        add_received(&self->copy[k], exchange->size);
+        self->update[k] = (pl_update){.shrink = 1.0, .count = exchange->size, .value = self->copy[k].v};
+        self->share[k] = 1.0 / self->workers;
     }
-    if (this->view)
-        add_received(this->view, exchange->size);
-    parley_status status = pl_exchange_reduce_first(exchange, this->update, this->share, slice->change, error);
+    if (self->view)
+        add_received(self->view, exchange->size);
+    parley_status status = pl_exchange_reduce_first(exchange, self->update, self->share, slice->change, error);
     memcpy(v + slice->begin, slice->change + slice->begin, (slice->end - slice->begin) * sizeof *v);
     return status == PARLEY_OK ? pl_exchange_spread(exchange, v, error) : status;
 }
@@ -349,43 +349,43 @@ static uint64_t bytes(const pl_setup *setup, bool whole) {
 }
 
 static void close_peer(pl_exchange *exchange) {
-    peer *this = exchange ? exchange->own : NULL;
-    for (unsigned k = 0; this && this->copy && k <= this->hosted; k++) {
-        pl_free(this->copy[k].v);
-        pl_free(this->copy[k].table);
-        pl_span_free(&this->copy[k].room);
-        pl_span_free(&this->copy[k].answer);
+    peer *self = exchange ? exchange->own : NULL;
+    for (unsigned k = 0; self && self->copy && k <= self->hosted; k++) {
+        pl_free(self->copy[k].v);
+        pl_free(self->copy[k].table);
+        pl_span_free(&self->copy[k].room);
+        pl_span_free(&self->copy[k].answer);
     }
-    if (this) {
-        void *all[] = {this->copy, this->clock, this->in_flight, this->update, this->share};
+    if (self) {
+        void *all[] = {self->copy, self->clock, self->in_flight, self->update, self->share};
         for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
             pl_free(all[i]);
-        pthread_mutex_destroy(&this->mutex);
+        pthread_mutex_destroy(&self->mutex);
     }
-    pl_free(this);
+    pl_free(self);
     pl_tables_close(exchange);
 }
 
 static parley_status fill_peer(pl_exchange *exchange, const pl_setup *setup, parley_error *error) {
-    peer *this = exchange->own;
-    pthread_mutex_init(&this->mutex, NULL);
-    this->engine = setup->team->engine;
-    this->workers = setup->team->workers;
-    this->hosted = setup->team->hosted;
-    unsigned copies = this->hosted + has_view(setup);
-    this->copy = pl_alloc(this->hosted + 1, sizeof *this->copy);
-    this->clock = pl_alloc(this->workers, sizeof *this->clock);
-    this->in_flight = pl_alloc(this->engine->ranks, sizeof *this->in_flight);
-    this->update = pl_alloc(this->hosted, sizeof *this->update);
-    this->share = pl_alloc(this->hosted, sizeof *this->share);
-    if (!this->copy || !this->clock || !this->in_flight || !this->update || !this->share)
-        return pl_fail_memory(error, "peers", this->workers * sizeof *this->clock);
+    peer *self = exchange->own;
+    pthread_mutex_init(&self->mutex, NULL);
+    self->engine = setup->team->engine;
+    self->workers = setup->team->workers;
+    self->hosted = setup->team->hosted;
+    unsigned copies = self->hosted + has_view(setup);
+    self->copy = pl_alloc(self->hosted + 1, sizeof *self->copy);
+    self->clock = pl_alloc(self->workers, sizeof *self->clock);
+    self->in_flight = pl_alloc(self->engine->ranks, sizeof *self->in_flight);
+    self->update = pl_alloc(self->hosted, sizeof *self->update);
+    self->share = pl_alloc(self->hosted, sizeof *self->share);
+    if (!self->copy || !self->clock || !self->in_flight || !self->update || !self->share)
+        return pl_fail_memory(error, "peers", self->workers * sizeof *self->clock);
     parley_status status = PARLEY_OK;
-    this->view = has_view(setup) ? &this->copy[this->hosted] : NULL;
+    self->view = has_view(setup) ? &self->copy[self->hosted] : NULL;
     for (unsigned k = 0; k < copies && status == PARLEY_OK; k++) {
-        status = pl_take(&this->copy[k].v, setup->entries, sizeof(double), "a copy of the model", error);
+        status = pl_take(&self->copy[k].v, setup->entries, sizeof(double), "a copy of the model", error);
         if (status == PARLEY_OK)
-            status = pl_take(&this->copy[k].table, setup->entries, sizeof(double), "a copy of the model", error);
+            status = pl_take(&self->copy[k].table, setup->entries, sizeof(double), "a copy of the model", error);
     }
     return status;
 }

@@ -63,8 +63,8 @@ static void cut_list(const pl_exchange *exchange, reader *reader, uint64_t count
 }
 
 static parley_status send_list(pl_exchange *exchange, unsigned k, unsigned to, parley_error *error) {
-    server *this = exchange->own;
-    reader *reader = &this->reader[k];
+    server *self = exchange->own;
+    reader *reader = &self->reader[k];
     pl_engine *engine = exchange->team->engine;
     uint64_t count = entries_of(reader, to), bytes = reader->entry ? count * sizeof *reader->entry : 0;
     pl_ask head = {.worker = exchange->team->first + k, .has_update = reader->entry != NULL, .count = count};
@@ -77,7 +77,7 @@ static parley_status send_list(pl_exchange *exchange, unsigned k, unsigned to, p
 }
 
 static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_error *error) {
-    server *this = exchange->own;
+    server *self = exchange->own;
     pl_engine *engine = exchange->team->engine;
     unsigned from;
     uint64_t bytes;
@@ -85,9 +85,9 @@ static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_erro
     if (status != PARLEY_OK)
         return status;
     const pl_ask *head = room->data;
-    if (bytes < sizeof *head || head->worker >= this->owner.workers)
+    if (bytes < sizeof *head || head->worker >= self->owner.workers)
         return pl_fail_damaged(from, error);
-    pl_client *client = &this->owner.client[head->worker];
+    pl_client *client = &self->owner.client[head->worker];
     uint64_t list = head->has_update ? head->count * sizeof *client->owned : 0;
     if (client->rank != from || bytes != sizeof *head + list || client->owned)
         return pl_fail_damaged(from, error);
@@ -102,16 +102,16 @@ static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_erro
 }
 
 /* Tells every owner which of its entries each worker reads, once. */
-static parley_status send_lists(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error) {
-    server *this = exchange->own;
+static parley_status send_lists(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+    server *self = exchange->own;
     const pl_team *team = exchange->team;
     unsigned rank = team->engine->rank;
     parley_status status = PARLEY_OK;
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
-        reader *reader = &this->reader[k];
-        pl_client *client = &this->owner.client[team->first + k];
+        reader *reader = &self->reader[k];
+        pl_client *client = &self->owner.client[team->first + k];
         uint64_t count;
-        reader->entry = stretch->local->type->alone->reads(stretch->local, k, &count);
+        reader->entry = stretch->local->type->async->reads(stretch->local, k, &count);
         cut_list(exchange, reader, count);
         client->entry = list_of(reader, rank);
         client->count = entries_of(reader, rank);
@@ -124,31 +124,31 @@ static parley_status send_lists(pl_exchange *exchange, const pl_stretch *stretch
     return status;
 }
 
-static parley_status register_lists(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error) {
-    server *this = exchange->own;
+static parley_status register_lists(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+    server *self = exchange->own;
     const pl_team *team = exchange->team;
     pl_span room = {0};
     parley_status status = send_lists(exchange, stretch, error);
     for (unsigned n = team->hosted; n < team->workers && status == PARLEY_OK && owns(exchange, team->engine->rank); n++)
         status = take_list(exchange, &room, error);
     pl_span_free(&room);
-    this->is_registered = status == PARLEY_OK;
+    self->is_registered = status == PARLEY_OK;
     return status == PARLEY_OK ? pl_barrier(team->engine, error) : status; /* before requests on the same channel */
 }
 
-static parley_status begin(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error) {
-    server *this = exchange->own;
-    parley_status status = this->is_registered ? PARLEY_OK : register_lists(exchange, stretch, error);
+static parley_status begin(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+    server *self = exchange->own;
+    parley_status status = self->is_registered ? PARLEY_OK : register_lists(exchange, stretch, error);
     if (status == PARLEY_OK)
-        pl_owner_begin(&this->owner, stretch);
+        pl_owner_begin(&self->owner, stretch);
     /* A request of a rank that is ahead must find the owner ready. */
     return status == PARLEY_OK && exchange->team->engine->ranks > 1 ? pl_barrier(exchange->team->engine, error)
                                                                     : status;
 }
 
 /* If nobody sent anything, the worker for which all others wait is to blame. */
-static parley_status blame(server *this, parley_status failure, parley_error *error) {
-    pl_owner *owner = &this->owner;
+static parley_status blame(server *self, parley_status failure, parley_error *error) {
+    pl_owner *owner = &self->owner;
     if (!pl_is_silence(error))
         return failure;
     pthread_mutex_lock(&owner->mutex);
@@ -181,15 +181,15 @@ static void note(round_trip *trip, const pl_answer *answer) {
 }
 
 static parley_status ask_self(round_trip *trip, parley_error *error) {
-    server *this = trip->exchange->own;
+    server *self = trip->exchange->own;
     pl_answer answer;
-    const pl_ask *ask = this->reader[trip->worker].room.data;
+    const pl_ask *ask = self->reader[trip->worker].room.data;
     pl_arrived update = pl_ask_update(ask);
     bool ended;
-    pthread_mutex_lock(&this->owner.mutex);
-    parley_status status = pl_owner_handle(&this->owner, ask, &update, &answer, &ended, error);
-    bool ready = !this->owner.client[ask->worker].waits;
-    pthread_mutex_unlock(&this->owner.mutex);
+    pthread_mutex_lock(&self->owner.mutex);
+    parley_status status = pl_owner_handle(&self->owner, ask, &update, &answer, &ended, error);
+    bool ready = !self->owner.client[ask->worker].waits;
+    pthread_mutex_unlock(&self->owner.mutex);
     if (status == PARLEY_OK && ready)
         note(trip, &answer);
     trip->open += !ready;
@@ -247,19 +247,19 @@ static parley_status take_answer(round_trip *trip, parley_error *error) {
 
 /* Fills in the worker's copy: the slices of other ranks from its raw copies, that of its own rank from memory. */
 static void fill_copy(pl_exchange *exchange, reader *reader, pl_turn *turn) {
-    server *this = exchange->own;
+    server *self = exchange->own;
     unsigned rank = exchange->team->engine->rank;
     for (unsigned r = 0; r < exchange->team->engine->ranks; r++) {
         bool mine = r == rank;
         if (mine)
-            pthread_mutex_lock(&this->owner.mutex);
-        double scale = mine ? this->owner.scale : reader->scale[r];
+            pthread_mutex_lock(&self->owner.mutex);
+        double scale = mine ? self->owner.scale : reader->scale[r];
         for (uint64_t e = reader->first[r]; e < reader->first[r + 1]; e++) {
             uint64_t j = reader->entry ? reader->entry[e] : e;
-            reader->v[j] = scale * (mine ? this->owner.slice.v[j] : reader->raw[e]);
+            reader->v[j] = scale * (mine ? self->owner.slice.v[j] : reader->raw[e]);
         }
         if (mine)
-            pthread_mutex_unlock(&this->owner.mutex);
+            pthread_mutex_unlock(&self->owner.mutex);
     }
     turn->received += entries_of(reader, rank) * sizeof(double);
     turn->v = reader->v;
@@ -300,12 +300,12 @@ static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn,
     return status;
 }
 
-static parley_status leave_self(server *this, const pl_ask *ask, parley_error *error) {
-    pl_engine *engine = this->owner.engine;
+static parley_status leave_self(server *self, const pl_ask *ask, parley_error *error) {
+    pl_engine *engine = self->owner.engine;
     bool ended = false;
-    pthread_mutex_lock(&this->owner.mutex);
-    parley_status status = pl_owner_handle(&this->owner, ask, NULL, NULL, &ended, error);
-    pthread_mutex_unlock(&this->owner.mutex);
+    pthread_mutex_lock(&self->owner.mutex);
+    parley_status status = pl_owner_handle(&self->owner, ask, NULL, NULL, &ended, error);
+    pthread_mutex_unlock(&self->owner.mutex);
     return status == PARLEY_OK && ended && engine->ranks > 1 ? pl_ask_end(engine, PL_CHANNEL_SERVER, error) : status;
 }
 
@@ -322,14 +322,14 @@ static parley_status leave(pl_exchange *exchange, unsigned worker, parley_error 
 
 /* Handles one message of another rank. */
 static parley_status serve_one(pl_exchange *exchange, pl_span *room, bool *ended, parley_error *error) {
-    server *this = exchange->own;
-    pl_owner *owner = &this->owner;
+    server *self = exchange->own;
+    pl_owner *owner = &self->owner;
     pl_arrived update;
     unsigned from;
     uint64_t bytes;
     parley_status status = owner->engine->type->take_any(owner->engine, PL_CHANNEL_SERVER, &from, room, &bytes, error);
     if (status != PARLEY_OK)
-        return blame(this, status, error);
+        return blame(self, status, error);
     const pl_ask *ask = room->data;
     if (!pl_ask_read(ask, bytes, exchange->bounds[owner->engine->rank], exchange->bounds[owner->engine->rank + 1],
                      &update))
@@ -371,9 +371,9 @@ static uint64_t bytes(const pl_setup *setup, bool whole) {
 }
 
 static void close_server(pl_exchange *exchange) {
-    server *this = exchange ? exchange->own : NULL;
-    for (unsigned k = 0; this && this->reader && k < exchange->team->hosted; k++) {
-        reader *reader = &this->reader[k];
+    server *self = exchange ? exchange->own : NULL;
+    for (unsigned k = 0; self && self->reader && k < exchange->team->hosted; k++) {
+        reader *reader = &self->reader[k];
         pl_free(reader->v);
         pl_free(reader->first);
         pl_free(reader->raw);
@@ -382,19 +382,19 @@ static void close_server(pl_exchange *exchange) {
         pl_span_free(&reader->room);
         pl_span_free(&reader->answer);
     }
-    if (this) {
-        pl_free(this->reader);
-        pl_owner_close(&this->owner);
+    if (self) {
+        pl_free(self->reader);
+        pl_owner_close(&self->owner);
     }
-    pl_free(this);
+    pl_free(self);
     pl_tables_close(exchange);
 }
 
-static parley_status open_readers(server *this, const pl_setup *setup, parley_error *error) {
+static parley_status open_readers(server *self, const pl_setup *setup, parley_error *error) {
     uint64_t ranks = setup->team->engine->ranks;
-    parley_status status = pl_take(&this->reader, setup->team->hosted, sizeof *this->reader, "workers", error);
+    parley_status status = pl_take(&self->reader, setup->team->hosted, sizeof *self->reader, "workers", error);
     for (unsigned k = 0; k < setup->team->hosted && status == PARLEY_OK; k++) {
-        reader *reader = &this->reader[k];
+        reader *reader = &self->reader[k];
         status = pl_take(&reader->v, setup->entries, sizeof *reader->v, "a copy of the model", error);
         if (status == PARLEY_OK)
             status = pl_take(&reader->first, ranks + 1, sizeof *reader->first, "workers", error);
@@ -407,16 +407,16 @@ static parley_status open_readers(server *this, const pl_setup *setup, parley_er
 }
 
 static parley_status fill_server(pl_exchange *exchange, const pl_setup *setup, parley_error *error) {
-    server *this = exchange->own;
+    server *self = exchange->own;
     unsigned workers = setup->team->workers;
     uint64_t backups = setup->settings->backups;
     if (backups >= workers && !pl_setting_given(setup->settings, "backups"))
         backups = workers - 1;
-    parley_status status = pl_owner_open(&this->owner, setup, pl_staleness(setup->settings), (unsigned)backups, error);
+    parley_status status = pl_owner_open(&self->owner, setup, pl_staleness(setup->settings), (unsigned)backups, error);
     if (status == PARLEY_OK && backups >= workers)
         status = pl_fail(error, PARLEY_BAD_USAGE, "--backups %llu leaves no worker of %u to wait for; use fewer",
                          (unsigned long long)backups, workers);
-    return status == PARLEY_OK ? open_readers(this, setup, error) : status;
+    return status == PARLEY_OK ? open_readers(self, setup, error) : status;
 }
 
 static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {

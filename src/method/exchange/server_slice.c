@@ -246,7 +246,7 @@ parley_status pl_owner_handle(pl_owner *owner, const pl_ask *ask, const pl_arriv
     return freed && status == PARLEY_OK ? answer_all(owner, client, error) : status;
 }
 
-void pl_owner_begin(pl_owner *owner, const pl_stretch *stretch) {
+void pl_owner_begin(pl_owner *owner, const pl_async_round *stretch) {
     owner->combine = stretch->combine;
     owner->slice = stretch->slice;
     owner->scale = 1.0;
