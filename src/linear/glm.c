@@ -56,9 +56,19 @@ static double constant_curvature(const pl_glm *glm) {
     return glm->upper * upper + (1 - glm->upper) * lower;
 }
 
+/* Sets the shape of the model: a row for each column of the data, then one for an intercept. */
+static void lay_out(pl_glm *glm) {
+    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
+    glm->base.row = classes;
+    glm->base.size = (columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * classes;
+    glm->base.penalised = (columns + (glm->intercept == PL_PENALISED ? 1 : 0)) * classes;
+    glm->base.non_negative = glm->non_negative ? columns * classes : 0;
+    glm->base.step_nonzeros = classes == 1 ? glm->loss->step_nonzeros : 0;
+}
+
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
                           parley_error *error) {
-    *glm = (pl_glm){.data = data,
+    *glm = (pl_glm){.base = {.type = &pl_problem_linear, .data = data, .begins_at_zero = true},
                     .intercept = (pl_intercept)settings->intercept,
                     .lambda = settings->lambda,
                     .c = settings->c,
@@ -68,10 +78,14 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
     parley_status status = pl_glm_read_labels(glm, engine, settings, error);
-    glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
+    if (status != PARLEY_OK)
+        return status;
+    lay_out(glm);
+    status = pl_penalty_factors(glm, settings->penalty_factors, error);
     if (status == PARLEY_OK)
-        status = pl_penalty_factors(glm, settings->penalty_factors, error);
-    return status == PARLEY_OK ? set_parameter(glm, settings, error) : status;
+        status = set_parameter(glm, settings, error);
+    glm->base.facts = pl_glm_all_facts(glm);
+    return status;
 }
 
 void pl_glm_close(pl_glm *glm) {
@@ -79,15 +93,15 @@ void pl_glm_close(pl_glm *glm) {
     pl_free(glm->own_loss);
     pl_free(glm->scale);
     pl_free(glm->scaled);
-    pl_free(glm->factor);
-    glm->norm2 = glm->scale = glm->scaled = glm->factor = NULL;
+    pl_free(glm->base.factor);
+    glm->norm2 = glm->scale = glm->scaled = glm->base.factor = NULL;
     glm->own_loss = NULL;
     pl_classes_close(glm);
 }
 
 /* The end of the penalised part of [begin, end). Only free intercepts, which come last, are not penalised. */
 static uint64_t penalised_end(const pl_glm *glm, uint64_t begin, uint64_t end) {
-    uint64_t free = glm->intercept == PL_FREE ? glm->data->x.columns * glm->classes : end;
+    uint64_t free = glm->intercept == PL_FREE ? glm->base.data->x.columns * glm->classes : end;
     return end <= free ? end : begin > free ? begin : free;
 }
 
@@ -108,32 +122,32 @@ static double sum_squares(const double *x, uint64_t begin, uint64_t end) {
 static double factored_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
     double sum = 0;
     for (uint64_t j = begin; j < end; j++)
-        sum += glm->factor[j] * fabs(w[j]) * (glm->l1 + 0.5 * glm->l2 * fabs(w[j]));
+        sum += glm->base.factor[j] * fabs(w[j]) * (glm->base.l1 + 0.5 * glm->base.l2 * fabs(w[j]));
     return sum;
 }
 
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
     double absolute = 0;
     end = penalised_end(glm, begin, end);
-    if (glm->factor)
+    if (glm->base.factor)
         return factored_penalty(glm, w, begin, end);
-    for (uint64_t j = begin; j < end && glm->l1 > 0; j++)
+    for (uint64_t j = begin; j < end && glm->base.l1 > 0; j++)
         absolute += fabs(w[j]);
-    return glm->l1 * absolute + 0.5 * glm->l2 * sum_squares(w, begin, end);
+    return glm->base.l1 * absolute + 0.5 * glm->base.l2 * sum_squares(w, begin, end);
 }
 
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end) {
     double sum = 0;
     end = penalised_end(glm, begin, end);
-    if (glm->l2 == 0)
-        return pl_largest(glm, u, scale, begin, end) <= glm->l1 * (1.0 + 1e-12) ? 0.0 : INFINITY;
-    if (glm->l1 == 0 && !glm->factor && !glm->non_negative)
-        return 0.5 * scale * scale * sum_squares(u, begin, end) / glm->l2;
+    if (glm->base.l2 == 0)
+        return pl_largest(glm, u, scale, begin, end) <= glm->base.l1 * (1.0 + 1e-12) ? 0.0 : INFINITY;
+    if (glm->base.l1 == 0 && !glm->base.factor && !glm->non_negative)
+        return 0.5 * scale * scale * sum_squares(u, begin, end) / glm->base.l2;
     for (uint64_t j = begin; j < end; j++) {
-        double factor = pl_factor(glm, j), excess = fmax(0.0, pl_pull(glm, j, scale * u[j]) - factor * glm->l1);
+        double factor = pl_factor(glm, j), excess = fmax(0.0, pl_pull(glm, j, scale * u[j]) - factor * glm->base.l1);
         sum += excess > 0 ? excess * excess / factor : 0.0;
     }
-    return 0.5 * sum / glm->l2;
+    return 0.5 * sum / glm->base.l2;
 }
 
 double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end) {
@@ -146,12 +160,12 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
 
 /* Whether the rows have an entry in every column. */
 static bool are_full(const pl_glm *glm, uint64_t begin, uint64_t end) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns;
 }
 
 void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
         pl_dense_block_dot(x->value + x->start[begin], end - begin, x->columns, w, z);
@@ -166,7 +180,7 @@ void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
 }
 
 void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
         pl_dense_block_add(x->value + x->start[begin], end - begin, x->columns, a, w);
@@ -191,7 +205,7 @@ typedef struct margin_pass {
 static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
-    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(pass->glm->base.data); pl_walk_on(part, &rows);)
         pl_plain_dots_of(pass->glm, rows.begin, rows.end, pass->w, pass->z + rows.begin * pass->glm->classes);
 }
 
@@ -354,7 +368,7 @@ double pl_safe_rate(const pl_glm *glm) {
     double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
     double curvature =
         glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label) : pl_loss_step_curvature(glm->loss);
-    return 1.0 / (curvature * norm2 + glm->l2 * glm->most_factor);
+    return 1.0 / (curvature * norm2 + glm->base.l2 * glm->most_factor);
 }
 
 /* Finds the b at which sum q loss(b, y) is smallest for real labels, starting from the b that predicts their mean. */
@@ -385,7 +399,7 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
 }
 
 static double scaled_norm2(const pl_glm *glm, uint64_t i) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     double sum = 0;
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
         double value = (x->value ? (double)x->value[e] : 1.0) * glm->scale[x->index[e]];
@@ -398,9 +412,9 @@ enum { ROW_WEIGHT, ROW_NORM, ROW_UPPER, ROW_LABEL, ROW_SQUARE, ROW_MEASURES };
 
 static void measure_row(const void *context, uint64_t i, double *sums) {
     const pl_glm *glm = context;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i];
-    double weight = glm->data->weight ? glm->data->weight[i] : 1.0, y = pl_target(glm, i);
+    double weight = glm->base.data->weight ? glm->base.data->weight[i] : 1.0, y = pl_target(glm, i);
     glm->norm2[i] = glm->scale ? scaled_norm2(glm, i)
                                : pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
     sums[ROW_WEIGHT] += weight;
@@ -414,44 +428,46 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
     double sums[ROW_MEASURES];
     pl_free(glm->norm2); /* the workers may have changed */
     glm->norm2 = NULL;
-    parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
+    parley_status status = pl_take(&glm->norm2, glm->base.data->x.rows, sizeof *glm->norm2, "row norms", error);
     if (status == PARLEY_OK)
-        status = pl_total_entries(team, glm->data, measure_row, glm, ROW_MEASURES, sums, error);
+        status = pl_total_entries(team, glm->base.data, measure_row, glm, ROW_MEASURES, sums, error);
     if (status != PARLEY_OK)
         return status;
-    glm->total = sums[ROW_WEIGHT];
-    if (!(glm->total > 0))
+    glm->base.total = sums[ROW_WEIGHT];
+    if (!(glm->base.total > 0))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: all weights are 0; at least one row needs a positive weight",
-                       glm->data->path);
-    if (!isfinite(glm->total) || !isfinite(1.0 / glm->total))
+                       glm->base.data->path);
+    if (!isfinite(glm->base.total) || !isfinite(1.0 / glm->base.total))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: the sum of weights is %g, which is out of range; scale the weights", glm->data->path,
-                       glm->total);
-    if (!isfinite(sums[ROW_NORM] / glm->total))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
-    glm->upper = sums[ROW_UPPER] / glm->total;
+                       "%s: the sum of weights is %g, which is out of range; scale the weights", glm->base.data->path,
+                       glm->base.total);
+    if (!isfinite(sums[ROW_NORM] / glm->base.total))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down",
+                       glm->base.data->path);
+    glm->upper = sums[ROW_UPPER] / glm->base.total;
     if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: all rows of positive weight have label %.17g; there is nothing to learn", glm->data->path,
-                       glm->upper > 0 ? glm->high : glm->low);
-    glm->mean_label = sums[ROW_LABEL] / glm->total;
-    glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->total - glm->mean_label * glm->mean_label));
+                       "%s: all rows of positive weight have label %.17g; there is nothing to learn",
+                       glm->base.data->path, glm->upper > 0 ? glm->high : glm->low);
+    glm->mean_label = sums[ROW_LABEL] / glm->base.total;
+    glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->base.total - glm->mean_label * glm->mean_label));
     if (glm->loss->log_link && glm->intercept == PL_FREE && !(glm->mean_label > 0))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: all rows of positive weight have label 0; there is nothing to learn", glm->data->path);
-    glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;
+                       "%s: all rows of positive weight have label 0; there is nothing to learn", glm->base.data->path);
+    glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->base.total : 1.0;
     return PARLEY_OK;
 }
 
 parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error) {
     glm->lambda = lambda;
-    glm->l1 = lambda * glm->l1_ratio;
-    glm->l2 = lambda * (1.0 - glm->l1_ratio);
-    if (glm->l2 > 0 && !isfinite(1.0 / glm->l2))
+    glm->base.l1 = lambda * glm->l1_ratio;
+    glm->base.l2 = lambda * (1.0 - glm->l1_ratio);
+    glm->base.facts = pl_glm_all_facts(glm);
+    if (glm->base.l2 > 0 && !isfinite(1.0 / glm->base.l2))
         return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; give 0 or a value above 1e-300",
                        lambda);
     double curvature = constant_curvature(glm);
-    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * curvature);
+    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->base.l2 / glm->mean_norm2, INTERCEPT_PACE * curvature);
     if (glm->workers > 1)
         glm->mu = fmax(glm->mu, fmin(SHARED_STIFFNESS * glm->workers * glm->mu, SHARED_PACE * curvature));
     return PARLEY_OK;
@@ -463,10 +479,10 @@ static double chosen_lambda(const pl_glm *glm) {
     if (!isnan(glm->lambda))
         return glm->lambda;
     if (!isnan(glm->c))
-        return 1.0 / (glm->c * glm->total);
+        return 1.0 / (glm->c * glm->base.total);
     if (!isnan(glm->alpha))
-        return glm->loss->quadratic && glm->l1_ratio == 0 ? glm->alpha / glm->total : glm->alpha;
-    return 1.0 / glm->total;
+        return glm->loss->quadratic && glm->l1_ratio == 0 ? glm->alpha / glm->base.total : glm->alpha;
+    return 1.0 / glm->base.total;
 }
 
 parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {

@@ -26,20 +26,16 @@
 #include "shard/row_sums.h"
 
 typedef struct pl_glm {
-    pl_problem base; /* the problem as the loop sees it, filled in by pl_glm_publish */
-    const parley_data *data;
+    pl_problem base; /* the problem as the loop sees it: rows, sizes, penalty */
     const pl_loss *loss;
     pl_loss *own_loss; /* a copy of the loss with its parameter; NULL if it has none */
-    double lambda, l1_ratio, l1, l2;
+    double lambda, l1_ratio;
     double c, alpha; /* other forms of lambda; NaN if not given */
     pl_intercept intercept;
     bool standardise;                   /* columns are penalised as if their variance were 1 */
     bool non_negative;                  /* the coefficients of columns must not be negative */
-    double *factor;                     /* of the penalty, by entry of a model; NULL: all are 1 */
     double least_factor, most_factor;   /* over penalised entries */
     uint64_t classes;                   /* entries per row of the model */
-    uint64_t size;                      /* entries of a model: rows x classes */
-    double total;                       /* sum of weights */
     double mean_norm2;                  /* sum_i q_i |x_i|^2 */
     unsigned workers;                   /* number of workers that share the rows */
     double mu;                          /* penalty of the free intercept's sub-problem; docs/mathematics.md */
@@ -85,22 +81,22 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
 /* penalty_factors.c: reads `factor` from the words of --penalty-factors. */
 parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *error);
 
-static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->factor ? glm->factor[j] : 1.0; }
+static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->base.factor ? glm->base.factor[j] : 1.0; }
 
 /* How far u_j pulls w_j away from 0. */
 static inline double pl_pull(const pl_glm *glm, uint64_t j, double u) {
-    return glm->non_negative && j < glm->data->x.columns * glm->classes ? (u > 0 ? u : 0.0) : fabs(u);
+    return glm->non_negative && j < glm->base.data->x.columns * glm->classes ? (u > 0 ? u : 0.0) : fabs(u);
 }
 
 /* A factor between the scales of columns that makes dual ascent and L-BFGS slow. */
 #define PL_UNEVEN 300.0
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
-    return pl_loss_target(glm->loss, glm->data->label[row], glm->high);
+    return pl_loss_target(glm->loss, glm->base.data->label[row], glm->high);
 }
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
-    return (glm->data->weight ? glm->data->weight[row] : 1.0) / glm->total;
+    return (glm->base.data->weight ? glm->base.data->weight[row] : 1.0) / glm->base.total;
 }
 
 /* How far from 0, or from the best constant if there is a free intercept, good margins are. */
@@ -117,14 +113,14 @@ static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss
 /* The shape of a block of the curvature. Its groups are the rows of the model's table at their places
  * (exclusive_columns.h). */
 static inline pl_arrow pl_curvature_shape(const pl_glm *glm) {
-    uint64_t rows = glm->size / glm->classes, group = glm->loss->together ? glm->classes : 1;
+    uint64_t rows = glm->base.size / glm->classes, group = glm->loss->together ? glm->classes : 1;
     return (pl_arrow){(rows - glm->apart.count) * group, glm->apart.count, group};
 }
 
 /* The columns of an update that has the gradient and the curvature, whose blocks lie one behind the other. */
 static inline uint64_t pl_curvature_width(const pl_glm *glm) {
     pl_arrow shape = pl_curvature_shape(glm);
-    uint64_t size = glm->size > 0 ? glm->size : 1;
+    uint64_t size = glm->base.size > 0 ? glm->base.size : 1;
     return 1 + (pl_curvature_blocks(glm) * pl_arrow_values(&shape) + size - 1) / size;
 }
 
@@ -136,7 +132,7 @@ static inline uint64_t pl_curvature_entry(const pl_glm *glm, uint64_t block, uin
 
 /* Whether entry j is penalised. Only free intercepts are not. */
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
-    return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
+    return j < glm->base.data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
 }
 
 /* Whether an evaluation moves the free intercept to its optimum. For losses with kinks this would take many passes; see
@@ -146,27 +142,27 @@ static inline bool pl_centres(const pl_glm *glm) { return glm->intercept == PL_F
 /* x_i . w without the intercept, and w += a x_i, on unscaled columns. Passes that scale w before, or the sum
  * afterwards, use these. */
 static inline double pl_plain_dot(const pl_glm *glm, uint64_t row, const double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w);
 }
 
 static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
 /* w += a x_i^2, entry by entry, on unscaled columns. */
 static inline void pl_plain_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_sparse_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
 /* The same on scaled columns, if there is a scale. Steps on single rows use these. */
 static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     if (!glm->scale)
         return pl_plain_dot(glm, row, w);
@@ -175,7 +171,7 @@ static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w
 }
 
 static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     if (!glm->scale)
         pl_plain_add(glm, row, a, w);
@@ -186,7 +182,7 @@ static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double 
 
 /* The factor of column j, which is 1 for an intercept. Solvers by columns use it. */
 static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
-    return glm->scale && j < glm->data->x.columns ? glm->scale[j] : 1.0;
+    return glm->scale && j < glm->base.data->x.columns ? glm->scale[j] : 1.0;
 }
 
 /* Multiplies the rows of a model or a gradient by the columns' scales, if there are any. */
@@ -208,14 +204,14 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
 
 /* The same for several classes: z_c = x_i . w_c, and w_c += a_c x_i, on unscaled and on scaled columns. */
 static inline void pl_plain_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, w, glm->classes,
                  z);
 }
 
 static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_table_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, a, glm->classes,
                  w);
@@ -227,14 +223,14 @@ void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
 
 /* w_c += a_c x_i^2, entry by entry, on unscaled columns. */
 static inline void pl_plain_adds_squares(const pl_glm *glm, uint64_t row, const double *a, double *w) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_table_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a,
                          glm->classes, w);
 }
 
 static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
     pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, glm->scale, w,
                  glm->classes, z);
@@ -248,9 +244,9 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
 
 /* The metric of sub-problems by entry: 1 / l2. For an intercept it includes the proximal term mu. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
-    return 1.0 / (j < glm->data->x.columns * glm->classes ? glm->l2
-                  : glm->intercept == PL_PENALISED        ? glm->l2 + glm->mu
-                                                          : glm->mu);
+    return 1.0 / (j < glm->base.data->x.columns * glm->classes ? glm->base.l2
+                  : glm->intercept == PL_PENALISED             ? glm->base.l2 + glm->mu
+                                                               : glm->mu);
 }
 
 /* Computes P at w = 0 with the best intercept, which is the scale of relative gaps. */
@@ -261,8 +257,6 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
 double pl_safe_rate(const pl_glm *glm);
 /* Returns the b that minimises share x loss(b, 1) + (1 - share) x loss(b, -1). */
 double pl_best_constant(const pl_loss *loss, double share);
-/* Fills in `base` for the members of a method. Must be called after every change of the problem. */
-void pl_glm_publish(pl_glm *glm);
 /* Returns the linear model behind a problem, or NULL if it is a problem of another type. */
 static inline pl_glm *pl_glm_of(const pl_problem *problem) {
     return problem->type == &pl_problem_linear ? (pl_glm *)problem : NULL;

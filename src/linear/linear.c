@@ -12,24 +12,6 @@
 #define MOST_LOOKED_AT (1 << 24)
 #define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
-void pl_glm_publish(pl_glm *glm) {
-    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
-    glm->base = (pl_problem){.type = &pl_problem_linear,
-                             .data = glm->data,
-                             .size = glm->size,
-                             .row = glm->classes,
-                             .total = glm->total,
-                             .l1 = glm->l1,
-                             .l2 = glm->l2,
-                             .penalised = rows * glm->classes,
-                             .factor = glm->factor,
-                             .non_negative = glm->non_negative ? glm->data->x.columns * glm->classes : 0,
-                             .facts = pl_glm_all_facts(glm),
-                             .begins_at_zero = true,
-                             .step_nonzeros = glm->classes == 1 ? glm->loss->step_nonzeros : 0,
-                             .many = glm->base.many};
-}
-
 /* Replaces the data by data with class weights. */
 static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
     if (!*words)
@@ -38,19 +20,19 @@ static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *w
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--class-weights: loss %s takes numbers as labels, not classes; leave --class-weights out",
                        glm->loss->name);
-    parley_status status = pl_class_weights(engine, glm->data, words, &glm->class_weight, error);
-    glm->own = *glm->data;
+    parley_status status = pl_class_weights(engine, glm->base.data, words, &glm->class_weight, error);
+    glm->own = *glm->base.data;
     glm->own.weight = glm->class_weight;
     if (glm->own.spread)
         glm->own.spread->weighted = true;
-    glm->data = &glm->own;
+    glm->base.data = &glm->own;
     return status;
 }
 
 /* Replaces the data by data with centred columns, unless they are visited by blocks. */
 static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley_settings *settings,
                                     parley_error *error) {
-    const parley_data *data = glm->data;
+    const parley_data *data = glm->base.data;
     parley_data shifted = *data;
     bool copies =
         (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
@@ -58,20 +40,20 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
         pl_centred_open(&glm->centred, engine, data, copies && glm->intercept == PL_FREE, &shifted, error);
     glm->own = shifted;
     if (glm->centred.shift)
-        glm->data = &glm->own;
+        glm->base.data = &glm->own;
     return status;
 }
 
 /* Finds columns that are apart where Newton's method may be chosen and has many columns. */
 static parley_status find_exclusive(pl_glm *glm, pl_engine *engine, parley_error *error) {
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
-    bool small = columns <= MOST_EXCLUSIVE && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
-    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
+    bool small = columns <= MOST_EXCLUSIVE && pl_all_nonzeros(glm->base.data) <= MOST_LOOKED_AT;
+    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->base.data->deal)
         return PARLEY_OK;
     parley_status status =
-        pl_exclusive_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
-    pl_data_release(glm->data, 0, glm->data->x.rows);
+        pl_exclusive_open(&glm->apart, engine, &glm->base.data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    pl_data_release(glm->base.data, 0, glm->base.data->x.rows);
     return status;
 }
 
@@ -98,8 +80,6 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
         status = find_exclusive(glm, engine, error);
-    if (status == PARLEY_OK)
-        pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)
         status = pl_linear_can_infer(&glm->base, error);
     if (status != PARLEY_OK) {
@@ -115,16 +95,11 @@ static parley_status move(pl_problem *problem, const parley_data *data, parley_e
     pl_free(glm->class_weight); /* replaced by the weights of the moved rows */
     glm->class_weight = NULL;
     pl_centred_drop(&glm->centred); /* the moved rows are shifted */
-    parley_status status = pl_glm_move(glm, data, error);
-    pl_glm_publish(glm);
-    return status;
+    return pl_glm_move(glm, data, error);
 }
 
 static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
-    pl_glm *glm = pl_glm_of(problem);
-    parley_status status = pl_glm_measure(glm, team, error);
-    pl_glm_publish(glm);
-    return status;
+    return pl_glm_measure(pl_glm_of(problem), team, error);
 }
 
 static parley_status collect(pl_problem *problem, pl_engine *engine, const parley_data *dealt, parley_data **out,
@@ -136,23 +111,22 @@ static parley_status collect(pl_problem *problem, pl_engine *engine, const parle
         return status;
     pl_free(glm->norm2);
     glm->norm2 = norm2;
-    glm->data = *out;
-    pl_glm_publish(glm);
+    glm->base.data = *out;
     return status;
 }
 
 static parley_status first(const pl_problem *problem, const pl_team *team, double *w, double *objective,
                            parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
-    double b, *intercepts = w + glm->data->x.columns * glm->classes;
+    double b, *intercepts = w + glm->base.data->x.columns * glm->classes;
     if (glm->classes > 1) {
         *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
         return PARLEY_OK;
     }
     parley_status status = pl_null_objective(glm, team, objective, &b, error);
     if (status == PARLEY_OK && !isfinite(*objective))
-        status =
-            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down",
+                         glm->base.data->path);
     if (glm->intercept == PL_FREE)
         *intercepts = b;
     return status;
@@ -161,14 +135,14 @@ static parley_status first(const pl_problem *problem, const pl_team *team, doubl
 /* What the intercept absorbs of the shifts of columns. */
 static double absorbed(const pl_glm *glm, const double *coef) {
     double sum = 0;
-    for (uint64_t j = 0; j < glm->data->x.columns && glm->centred.shift; j++)
+    for (uint64_t j = 0; j < glm->base.data->x.columns && glm->centred.shift; j++)
         sum += coef[j] * glm->centred.shift[j];
     return sum;
 }
 
 static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
-    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
     pl_linear_model *model;
     *out = NULL;
     parley_status status = pl_linear_new(classes, columns, glm->loss, &model, error);
@@ -192,9 +166,9 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
 
 static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
     const pl_linear_model *linear = pl_linear(model);
-    if (model->columns != glm->data->x.columns)
+    if (model->columns != glm->base.data->x.columns)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns, but the data have %llu", name,
-                       (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
+                       (unsigned long long)model->columns, (unsigned long long)glm->base.data->x.columns);
     if (model->outputs != glm->classes)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, but this problem has %llu", name,
                        (unsigned long long)model->outputs, (unsigned long long)glm->classes);
@@ -216,7 +190,7 @@ static parley_status accept_model(const pl_problem *problem, const parley_model 
     const pl_glm *glm = pl_glm_of(problem);
     const pl_linear_model *linear = pl_linear(model);
     parley_status status = check_model(glm, model, name, error);
-    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
     for (uint64_t c = 0; c < classes && status == PARLEY_OK; c++) {
         for (uint64_t j = 0; j < columns; j++)
             w[j * classes + c] =
@@ -245,9 +219,10 @@ static void describe_classes(const pl_glm *glm, const parley_settings *settings,
     bool open_loss = strcmp(settings->loss, "auto") == 0;
     pl_describe_line(out, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)glm->classes, glm->labels[0],
                      glm->labels[glm->classes - 1],
-                     !glm->loss->together                     ? "each against the rest"
-                     : open_loss && !glm->data->classes.count ? "all together; --loss squared takes labels as numbers"
-                                                              : "all together");
+                     !glm->loss->together ? "each against the rest"
+                     : open_loss && !glm->base.data->classes.count
+                         ? "all together; --loss squared takes labels as numbers"
+                         : "all together");
 }
 
 static const char *const intercepts[] = {"free", "penalised", "none"};
@@ -270,7 +245,8 @@ static void describe_scales(const pl_glm *glm, pl_description *out) {
                          "scale: columns differ by a factor of about %.7g, so the penalty hardly affects the large "
                          "ones; --standardise treats them alike",
                          round(factor / digit) * digit);
-    else if (!out->many && glm->l2 < SMALL && glm->l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
+    else if (!out->many && glm->base.l2 < SMALL &&
+             glm->base.l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
         pl_describe_line(out,
                          "scale: values of about %.1g are small for this lambda, which shrinks the model a lot; "
                          "--standardise or a smaller --lambda avoids it",
@@ -288,7 +264,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
     describe_scales(glm, out);
-    if (glm->factor)
+    if (glm->base.factor)
         pl_describe_line(out, "penalty factors: from %.6g to %.6g", glm->least_factor, glm->most_factor);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s", glm->loss->name,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed,

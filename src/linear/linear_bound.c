@@ -28,7 +28,7 @@ static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sum
 /* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth. Otherwise only norms are known. The smallest
  * penalty factor bounds both. */
 static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
-    double tilt = at->tilt, l2 = glm->l2 * glm->least_factor;
+    double tilt = at->tilt, l2 = glm->base.l2 * glm->least_factor;
     if (tilt > 0 && exact)
         conjugate += tilt * (0.5 * tilt * at->reach * at->reach / l2 - at->pull);
     else if (tilt <= ROUNDED_TILT)
@@ -53,12 +53,12 @@ static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, 
     pl_evaluation at = *seen->at;
     double sums[PL_OWN_SCALARS] = {0}, largest;
     parley_status status = over->largest(over->exchange, largest_entry, point, &largest, error);
-    bool tilted = glm->l2 == 0 && at.tilt > ROUNDED_TILT;
+    bool tilted = glm->base.l2 == 0 && at.tilt > ROUNDED_TILT;
     if (status == PARLEY_OK && tilted)
         largest += at.tilt * at.reach / glm->least_factor;
-    if (status != PARLEY_OK || (largest <= glm->l1 && !tilted))
+    if (status != PARLEY_OK || (largest <= glm->base.l1 && !tilted))
         return status;
-    double shrink = fmin(1.0, glm->l1 / largest);
+    double shrink = fmin(1.0, glm->base.l1 / largest);
     point->scale *= shrink;
     status = seen->rescale(seen->local, shrink, &at, error);
     at.tilt = tilted ? 0.0 : at.tilt;
@@ -141,5 +141,5 @@ parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *se
     if (glm->lambda == 0)
         return bound_unpenalised(seen, &point, out, error);
     out->dual = dual_value(glm, at, sums[SUM_CONJUGATE], !seen->gradient);
-    return seen->gradient && glm->l1 > 0 ? bound_scaled(seen, &point, out, error) : PARLEY_OK;
+    return seen->gradient && glm->base.l1 > 0 ? bound_scaled(seen, &point, out, error) : PARLEY_OK;
 }

@@ -37,17 +37,17 @@
 #define SMALL_LAMBDA "1e-6"
 
 bool pl_is_filled(const pl_glm *glm) {
-    const parley_data *data = glm->data;
+    const parley_data *data = glm->base.data;
     return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
 }
 
 bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
 /* Columns that Newton's method needs the whole curvature of: on uneven columns, those that are not apart. */
-static uint64_t core_columns(const pl_glm *glm) { return glm->data->x.columns - glm->apart.count; }
+static uint64_t core_columns(const pl_glm *glm) { return glm->base.data->x.columns - glm->apart.count; }
 
 /* The same for entries of a model, of all classes that the curvature joins. */
-static uint64_t core_entries(const pl_glm *glm) { return glm->size - glm->apart.count * glm->classes; }
+static uint64_t core_entries(const pl_glm *glm) { return glm->base.size - glm->apart.count * glm->classes; }
 
 static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
@@ -55,8 +55,8 @@ static bool is_kinked_binary(const pl_glm *glm) {
 
 /* How long rows are against the penalty: mean |x|^2 / (lambda n). */
 static double length(const pl_glm *glm) {
-    double rows = (double)pl_all_rows(glm->data), penalty = 1.0; /* lambda n, 1 unless given */
-    double square = glm->standardise ? (double)glm->data->x.columns : glm->centred.mean_square;
+    double rows = (double)pl_all_rows(glm->base.data), penalty = 1.0; /* lambda n, 1 unless given */
+    double square = glm->standardise ? (double)glm->base.data->x.columns : glm->centred.mean_square;
     if (!isnan(glm->lambda))
         penalty = glm->lambda * rows;
     else if (!isnan(glm->c))
@@ -75,7 +75,7 @@ static bool is_stiff(const pl_glm *glm) {
 }
 
 bool pl_few_columns(const pl_glm *glm) {
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
     if (!glm->loss->smooth && glm->loss->soften && pl_is_uneven(glm))
         return core_columns(glm) <= SOFTENED_COLUMNS;
@@ -185,26 +185,26 @@ static parley_status check(parley_settings *settings, parley_error *error) {
 }
 
 /* Columns of data that are larger than memory are all over the file. */
-static bool is_large(const pl_glm *glm) { return glm->data->large && !glm->data->spread; }
+static bool is_large(const pl_glm *glm) { return glm->base.data->large && !glm->base.data->spread; }
 
 /* Coordinate descent by columns can bound the sign of coefficients, and change the penalty of columns. */
 static bool limits_columns(const pl_glm *glm) {
-    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->lambda != 0 && glm->least_factor > 0 &&
-           fits_columns(glm->loss) && glm->classes == 1 && !is_large(glm);
+    return (glm->non_negative || (glm->base.factor && glm->l1_ratio > 0)) && glm->lambda != 0 &&
+           glm->least_factor > 0 && fits_columns(glm->loss) && glm->classes == 1 && !is_large(glm);
 }
 
 /* L-BFGS can do the same for other smooth losses, and without a penalty. */
 static bool limits_entries(const pl_glm *glm) {
-    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->loss->smooth;
+    return (glm->non_negative || (glm->base.factor && glm->l1_ratio > 0)) && glm->loss->smooth;
 }
 
 /* Dual ascent, for filled data with more columns than rows: its problem is the smaller one, and rows that are nearly
  * orthogonal hardly affect each other. With constant curvature Newton's method is as fast. */
 static bool is_wide(const pl_glm *glm) {
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many &&
            pl_loss_bounded(glm->loss) && !glm->loss->quadratic && columns > PL_FEW_COLUMNS &&
-           columns > pl_all_rows(glm->data) && pl_is_filled(glm) && !pl_is_uneven(glm);
+           columns > pl_all_rows(glm->base.data) && pl_is_filled(glm) && !pl_is_uneven(glm);
 }
 
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
@@ -220,7 +220,7 @@ static bool few_or_filled(const pl_glm *glm) {
                                      : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
                                                                     : DENSE_CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
-           (loss->log_link && (glm->data->x.columns <= MANY_COUNTS || pl_is_uneven(glm)));
+           (loss->log_link && (glm->base.data->x.columns <= MANY_COUNTS || pl_is_uneven(glm)));
 }
 
 /* With softmax and an L1 penalty: where dual ascent applies and columns are even, it is faster. */
@@ -253,7 +253,7 @@ static bool is_kinked(const pl_glm *glm) { return !glm->loss->smooth && (glm->la
  * takes many rounds. If columns are uneven, L-BFGS scales them, which is enough for softmax. */
 static bool sloping_classes(const pl_glm *glm) {
     bool takes = pl_is_uneven(glm) ? !glm->loss->together : pl_is_filled(glm);
-    return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && !glm->factor && !glm->non_negative &&
+    return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && !glm->base.factor && !glm->non_negative &&
            !glm->standardise && glm->centred.scales > SLOPING && takes;
 }
 
@@ -267,7 +267,7 @@ static bool filled_classes(const pl_glm *glm) {
  * is the largest table by far. And on standardised sparse columns: rare columns make rows long, which slows dual ascent
  * and Newton's method unless there are more columns than rows. */
 static bool is_mild_or_stretched(const pl_glm *glm) {
-    double shape = (double)glm->data->x.columns / (double)pl_all_rows(glm->data);
+    double shape = (double)glm->base.data->x.columns / (double)pl_all_rows(glm->base.data);
     if (glm->lambda == 0 || glm->l1_ratio > 0 || !glm->loss->smooth || !pl_loss_bounded(glm->loss) ||
         glm->classes > 1 || glm->base.many)
         return false;
@@ -276,9 +276,9 @@ static bool is_mild_or_stretched(const pl_glm *glm) {
 
 /* Truncated Newton, where rows have so many columns in common that dual ascent takes dozens of passes. */
 static bool is_tall_and_bent(const pl_glm *glm) {
-    double shape = (double)glm->data->x.columns / (double)pl_all_rows(glm->data);
+    double shape = (double)glm->base.data->x.columns / (double)pl_all_rows(glm->base.data);
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many && glm->loss->smooth &&
-           pl_loss_bounded(glm->loss) && !glm->factor && !glm->standardise && shape <= TALL &&
+           pl_loss_bounded(glm->loss) && !glm->base.factor && !glm->standardise && shape <= TALL &&
            stiffness(glm) > BENT * shape;
 }
 
@@ -286,10 +286,10 @@ static bool is_tall_and_bent(const pl_glm *glm) {
  * orders of magnitude. The models of dual ascent fit the longest rows badly there, and are a worse start than 0, unless
  * the curvature of rows jumps. */
 static bool is_heavy_tailed(const pl_glm *glm) {
-    const parley_data *data = glm->data;
+    const parley_data *data = glm->base.data;
     double each = (double)pl_all_nonzeros(data) / (double)pl_all_rows(data), usual = glm->centred.usual;
     return glm->lambda != 0 && glm->l1_ratio == 0 && pl_loss_bounded(glm->loss) && !glm->loss->depth &&
-           !glm->base.many && !glm->standardise && !glm->factor && !glm->non_negative &&
+           !glm->base.many && !glm->standardise && !glm->base.factor && !glm->non_negative &&
            glm->centred.mean_square > HEAVY * each * usual * usual && stiffness(glm) > HEAVY_STIFF;
 }
 
@@ -356,8 +356,8 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
     if (ratio >= MOSTLY_L1 || !problem)
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
-    return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm) ||
-           pl_is_uneven(glm);
+    return ratio * (double)glm->base.data->x.columns > WIDE * (double)pl_all_rows(glm->base.data) ||
+           pl_is_filled(glm) || pl_is_uneven(glm);
 }
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
@@ -380,7 +380,7 @@ static unsigned column_facts(bool factors, bool non_negative) {
 unsigned pl_glm_all_facts(const pl_glm *glm) {
     unsigned found = pl_glm_facts(glm->loss, glm->lambda, glm->l1_ratio, glm->classes > 1);
     return (glm->least_factor > 0 ? found : found & ~(unsigned)PL_FACT_DUAL) |
-           column_facts(glm->factor, glm->non_negative);
+           column_facts(glm->base.factor, glm->non_negative);
 }
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {

@@ -182,7 +182,7 @@ struct pl_problem {
     double total;       /* sum of the weights of the rows */
     double l1, l2;      /* penalty on the first `penalised` entries of a model; the others have none */
     uint64_t penalised;
-    const double *factor;   /* of l1 and l2, by entry; NULL: all are 1 */
+    double *factor;         /* of l1 and l2, by entry; NULL: all are 1 */
     uint64_t non_negative;  /* the number of entries, from the first on, that must not be negative */
     unsigned facts;         /* PL_FACT_* */
     bool begins_at_zero;    /* a run begins at v = 0 */

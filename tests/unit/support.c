@@ -138,7 +138,6 @@ team_problem open_problem_on(parley_data *data, const parley_settings *settings)
     assert_done(pl_glm_open(&problem.glm, problem.engine, data, settings, &error), &error);
     assert_done(pl_team_open(&problem.team, problem.engine, data, 3, 2, 1, &error), &error);
     assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
-    pl_glm_publish(&problem.glm);
     return problem;
 }
 

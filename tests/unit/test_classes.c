@@ -368,7 +368,7 @@ static void classes_are_numbered_by_their_labels(void **state) {
     const pl_glm *glm = &problem.glm;
     double sum = 0;
     assert_int_equal(glm->classes, CLASSES);
-    assert_int_equal(glm->size, CLASSES * (FEATURES + 1));
+    assert_int_equal(glm->base.size, CLASSES * (FEATURES + 1));
     assert_memory_equal(glm->labels, class_labels, sizeof class_labels);
     for (uint64_t i = 0; i < ROWS; i++)
         assert_true(class_labels[glm->class_of[i]] == problem.data->label[i]);
@@ -549,8 +549,8 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
             assert_close(at.conjugate, conjugate, 1e-11);
             for (unsigned c = 0; c < CLASSES && glm->intercept == PL_FREE; c++)
                 assert_close(u[CLASSES * FEATURES + c], 0.0, 1e-14);
-            double dual = -conjugate - pl_penalty_conjugate(glm, u, 1.0, 0, glm->size);
-            assert_at_most(dual, at.value + pl_penalty(glm, w, 0, glm->size) + 1e-12);
+            double dual = -conjugate - pl_penalty_conjugate(glm, u, 1.0, 0, glm->base.size);
+            assert_at_most(dual, at.value + pl_penalty(glm, w, 0, glm->base.size) + 1e-12);
         }
         close_problem(&problem);
     }

@@ -107,12 +107,12 @@ static void setting_up_measures_the_data(void **state) {
         norms += problem.data->weight[i] * norm;
         upper += problem.data->label[i] > 0 ? problem.data->weight[i] : 0.0;
     }
-    assert_close(glm->total, total, 1e-14);
+    assert_close(glm->base.total, total, 1e-14);
     assert_close(glm->lambda, 1.0 / total, 1e-14);
     assert_close(glm->mean_norm2, norms / total, 1e-6);
     assert_close(glm->upper, upper / total, 1e-14);
     assert_true(glm->low == -1.0 && glm->high == 1.0);
-    assert_int_equal(glm->size, COLUMNS + 1);
+    assert_int_equal(glm->base.size, COLUMNS + 1);
     close_problem(&problem);
 }
 
@@ -182,15 +182,15 @@ static void penalties_are_as_defined(void **state) {
         team_problem problem = open_problem(forms[f]);
         const pl_glm *glm = &problem.glm;
         double w[COLUMNS + 1], largest = 0, sum = 0;
-        random_vector(&stream, w, glm->size);
-        for (uint64_t j = 0; j < glm->size; j++)
+        random_vector(&stream, w, glm->base.size);
+        for (uint64_t j = 0; j < glm->base.size; j++)
             if (j < COLUMNS || glm->intercept == PL_PENALISED) {
-                sum += glm->l1 * fabs(w[j]) + 0.5 * glm->l2 * w[j] * w[j];
+                sum += glm->base.l1 * fabs(w[j]) + 0.5 * glm->base.l2 * w[j] * w[j];
                 largest = fmax(largest, fabs(w[j]));
             }
-        assert_close(pl_penalty(glm, w, 0, glm->size), sum, 1e-14);
-        assert_close(pl_penalty(glm, w, 0, 4) + pl_penalty(glm, w, 4, glm->size), sum, 1e-14);
-        assert_true(pl_largest(glm, w, 1.0, 0, glm->size) == largest);
+        assert_close(pl_penalty(glm, w, 0, glm->base.size), sum, 1e-14);
+        assert_close(pl_penalty(glm, w, 0, 4) + pl_penalty(glm, w, 4, glm->base.size), sum, 1e-14);
+        assert_true(pl_largest(glm, w, 1.0, 0, glm->base.size) == largest);
         close_problem(&problem);
     }
 }
@@ -203,21 +203,21 @@ static void the_penaltys_conjugate_is_a_supremum(void **state) {
         team_problem problem = open_problem(forms[f]);
         const pl_glm *glm = &problem.glm;
         double u[COLUMNS + 1], w[COLUMNS + 1];
-        random_vector(&stream, u, glm->size);
+        random_vector(&stream, u, glm->base.size);
         for (double scale = 0.25; scale <= 1.0; scale *= 2.0) {
-            double conjugate = pl_penalty_conjugate(glm, u, scale, 0, glm->size), best = 0;
-            for (uint64_t j = 0; j < glm->size; j++) {
-                w[j] = pl_penalised(glm, j) ? pl_soft(scale * u[j], glm->l1) / glm->l2 : 0.0;
+            double conjugate = pl_penalty_conjugate(glm, u, scale, 0, glm->base.size), best = 0;
+            for (uint64_t j = 0; j < glm->base.size; j++) {
+                w[j] = pl_penalised(glm, j) ? pl_soft(scale * u[j], glm->base.l1) / glm->base.l2 : 0.0;
                 best += scale * u[j] * w[j];
             }
-            assert_close(conjugate, best - pl_penalty(glm, w, 0, glm->size), 1e-13);
+            assert_close(conjugate, best - pl_penalty(glm, w, 0, glm->base.size), 1e-13);
             for (unsigned i = 0; i < DRAWS; i++) {
                 double product = 0;
-                for (uint64_t j = 0; j < glm->size; j++) {
+                for (uint64_t j = 0; j < glm->base.size; j++) {
                     w[j] = pl_penalised(glm, j) ? 3.0 * pl_random_normal(&stream) : 0.0;
                     product += scale * u[j] * w[j];
                 }
-                assert_at_most(product - pl_penalty(glm, w, 0, glm->size), conjugate + 1e-12);
+                assert_at_most(product - pl_penalty(glm, w, 0, glm->base.size), conjugate + 1e-12);
             }
         }
         close_problem(&problem);
@@ -310,7 +310,7 @@ static double plain_dual(const team_problem *problem, const double *t) {
             u[x->index[e]] += q * t[i] * (double)x->value[e];
         u[COLUMNS] += q * t[i];
     }
-    return -conjugate - pl_penalty_conjugate(&problem->glm, u, 1.0, 0, problem->glm.size);
+    return -conjugate - pl_penalty_conjugate(&problem->glm, u, 1.0, 0, problem->glm.base.size);
 }
 
 /* Shrinks the heavier side of t as an evaluation does. */

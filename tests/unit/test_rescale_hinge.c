@@ -44,7 +44,7 @@ static double plain(const team_problem *problem, const double *w, double c, doub
         sum += pl_share(glm, i) * glm->loss->expand(glm->loss,
                                                     z[i] + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : moved[COLUMNS]),
                                                     pl_target(glm, i), &slope, &curvature);
-    return sum + pl_penalty(glm, moved, 0, glm->size);
+    return sum + pl_penalty(glm, moved, 0, glm->base.size);
 }
 
 /* Looks for a better multiple of a model whose smallest margins are below 1. Returns the objective. */
@@ -53,9 +53,9 @@ static double improve(team_problem *problem, double *w) {
     parley_error error = {0};
     pl_evaluation at = {.b = problem->glm.intercept == PL_NO_INTERCEPT ? 0.0 : w[COLUMNS]};
     pl_margins(&problem->glm, &problem->team, w, z);
-    at.value = plain(problem, w, 1.0, 0.0) - pl_penalty(&problem->glm, w, 0, problem->glm.size);
+    at.value = plain(problem, w, 1.0, 0.0) - pl_penalty(&problem->glm, w, 0, problem->glm.base.size);
     assert_done(pl_rescale_hinge(&problem->glm, &problem->team, z, w, &at, &error), &error);
-    return at.value + pl_penalty(&problem->glm, w, 0, problem->glm.size);
+    return at.value + pl_penalty(&problem->glm, w, 0, problem->glm.base.size);
 }
 
 static void a_multiple_cures_small_violations(void **state) {

@@ -128,9 +128,8 @@ static void open_bench(bench *bench, sample_plan plan, const char *words) {
     assert_done(pl_columns_open(&bench->by_column, bench->engine, &bench->data->x, &error), &error);
     assert_done(pl_team_deal(&bench->columns, bench->engine, &bench->by_column.x, 1, 1, 1, &error), &error);
     assert_done(pl_glm_measure(&bench->glm, &bench->team, &error), &error);
-    pl_glm_publish(&bench->glm);
     bench->v = calloc(plan.rows, sizeof *bench->v);
-    bench->w = calloc(bench->glm.size, sizeof *bench->w);
+    bench->w = calloc(bench->glm.base.size, sizeof *bench->w);
     assert_done(pl_problem_linear.first(&bench->glm.base, &bench->team, bench->w, &bench->null, &error), &error);
     pl_setup setup = {.problem = &bench->glm.base,
                       .team = &bench->team,
@@ -177,8 +176,8 @@ static unsigned solve(bench *bench, double *objective) {
 
 static void set_penalty(bench *bench, double lambda) {
     bench->glm.lambda = lambda;
-    bench->glm.l1 = lambda * bench->glm.l1_ratio;
-    bench->glm.l2 = lambda * (1.0 - bench->glm.l1_ratio);
+    bench->glm.base.l1 = lambda * bench->glm.l1_ratio;
+    bench->glm.base.l2 = lambda * (1.0 - bench->glm.l1_ratio);
 }
 
 static void a_changed_penalty_goes_on_from_where_it_was(void **state) {

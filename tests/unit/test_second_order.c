@@ -149,8 +149,10 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
     enum { ROUNDS = 2 };
     function f = random_function(8);
     parley_data data = {.x = {.columns = SIZE}};
-    pl_glm glm = {.data = &data, .loss = &pl_loss_logistic, .classes = 1, .size = SIZE, .l2 = 0.1};
-    pl_glm_publish(&glm);
+    pl_glm glm = {
+        .base = {.type = &pl_problem_linear, .data = &data, .size = SIZE, .row = 1, .penalised = SIZE, .l2 = 0.1},
+        .loss = &pl_loss_logistic,
+        .classes = 1};
     pl_setup setup = {.problem = &glm.base, .entries = SIZE, .end = SIZE};
     double v[SIZE] = {0}, change[SIZE + SIZE * SIZE], d[SIZE], s[SIZE], y[SIZE], g[SIZE];
     double gamma = 1.0, workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0};

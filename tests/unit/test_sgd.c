@@ -269,7 +269,7 @@ static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
         pl_setup setup = {.problem = &problem.glm.base,
                           .team = &problem.team,
                           .settings = &settings,
-                          .entries = problem.glm.size,
+                          .entries = problem.glm.base.size,
                           .width = 1,
                           .first = null};
         assert_done(pl_local_sgd.open(&setup, &together, &error), &error);
@@ -305,7 +305,7 @@ static void a_worker_says_which_entries_of_v_it_reads(void **state) {
     pl_setup setup = {.problem = &problem.glm.base,
                       .team = &problem.team,
                       .settings = &settings,
-                      .entries = problem.glm.size,
+                      .entries = problem.glm.base.size,
                       .width = 1,
                       .first = first};
     assert_done(pl_local_sgd.open(&setup, &local, &error), &error);

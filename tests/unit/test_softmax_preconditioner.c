@@ -19,7 +19,7 @@ static const sample_plan plan = {.seed = 9, .rows = ROWS, .columns = FEATURES, .
 
 /* Adds the curvature of row i to the matrix. */
 static void add_row(const pl_glm *glm, uint64_t i, const double *bend, double *matrix) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     for (unsigned c = 0; c < CLASSES; c++) {
         double u[CLASSES] = {0};
         u[c] = 1.0;
@@ -51,7 +51,7 @@ static void few_long_rows_are_inverted_exactly(void **state) {
     const pl_glm *glm = &problem.glm;
     pl_softmax_preconditioner *rows = NULL;
     parley_error error;
-    assert_int_equal(glm->size, SIZE);
+    assert_int_equal(glm->base.size, SIZE);
     assert_done(pl_softmax_preconditioner_open(glm, &rows, &error), &error);
     bend_few_rows(&stream, bend);
     memset(matrix, 0, sizeof matrix);
@@ -59,10 +59,10 @@ static void few_long_rows_are_inverted_exactly(void **state) {
         add_row(glm, i, bend + i * CLASSES, matrix);
     for (unsigned j = 0; j < SIZE; j++) {
         diagonal[j] = matrix[j * SIZE + j];
-        matrix[j * SIZE + j] += glm->l2;
+        matrix[j * SIZE + j] += glm->base.l2;
         y[j] = pl_random_normal(&stream);
         v[j] = pl_random_normal(&stream);
-        exact[j] = y[j] + glm->l2 * v[j];
+        exact[j] = y[j] + glm->base.l2 * v[j];
     }
     pl_softmax_preconditioner_factor(rows, bend, diagonal);
     pl_softmax_preconditioner_apply(rows, &problem.team, y, v, out);

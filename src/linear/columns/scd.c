@@ -78,13 +78,13 @@ static void pace(pl_scd *self) {
     double change = self->l1_then - self->l1_last;
     if (!self->predicting)
         return;
-    self->pace = self->l1_last > 0 && change < 0 ? fmin(MOST_PACE, (self->glm->l1 - self->l1_then) / change) : 0.0;
+    self->pace = self->l1_last > 0 && change < 0 ? fmin(MOST_PACE, (self->glm->base.l1 - self->l1_then) / change) : 0.0;
     self->l1_last = self->l1_then;
 }
 
 /* If sets are solved and the gap is still too large, their estimate is wrong, so they are solved further. */
 static double strictness(pl_scd *self) {
-    if (self->l1_then != fmax(self->glm->l1, 1e-300))
+    if (self->l1_then != fmax(self->glm->base.l1, 1e-300))
         self->strict = 1.0; /* the penalty changed */
     else if (self->columns_known && self->solved && self->gap > self->target)
         self->strict *= 0.25;
@@ -140,7 +140,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
         engine->type->run(engine, solve_task, self, self->team->hosted);
     report(self, looked, update);
     if (self->choosing)
-        self->l1_then = fmax(self->glm->l1, 1e-300);
+        self->l1_then = fmax(self->glm->base.l1, 1e-300);
     self->rows_known = self->columns_known = self->penalty_known = self->renewed = self->predicting = false;
     return agree(self, error);
 }
@@ -197,9 +197,9 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     double offset = 0;
     parley_status status = PARLEY_OK;
     (void)v;
-    memset(w, 0, glm->size * sizeof *w);
+    memset(w, 0, glm->base.size * sizeof *w);
     if (self->team->engine->ranks == 1)
-        memcpy(w, self->w, glm->size * sizeof *w);
+        memcpy(w, self->w, glm->base.size * sizeof *w);
     else
         status = gather(self, w, error);
     for (unsigned k = 0; k < self->team->hosted; k++)
@@ -294,7 +294,7 @@ static parley_status renew(pl_local *local, double *v, parley_error *error) {
     return PARLEY_OK;
 }
 
-static uint64_t entries(const pl_problem *problem) { return pl_glm_of(problem)->data->x.rows; }
+static uint64_t entries(const pl_problem *problem) { return problem->data->x.rows; }
 
 static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
 

@@ -106,7 +106,7 @@ static void positions(const pl_scd *self, unsigned task, uint64_t *begin, uint64
  * a vector of mean 0, so the column's mean does not count. */
 static double reach_of(const pl_scd *self, uint64_t j) {
     const pl_matrix *x = self->x;
-    const double *weight = self->glm->data->weight;
+    const double *weight = self->glm->base.data->weight;
     double mean = 0, square = 0;
     if (j == x->rows)
         return 1.0;
@@ -115,8 +115,8 @@ static double reach_of(const pl_scd *self, uint64_t j) {
         mean += a;
         square += a * c;
     }
-    mean /= self->glm->total;
-    square /= self->glm->total;
+    mean /= self->glm->base.total;
+    square /= self->glm->base.total;
     double scale = pl_column_scale(self->glm, j);
     return scale * sqrt(fmax(0.0, self->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
 }
@@ -137,7 +137,7 @@ static void dot_task(void *context, unsigned task) {
         uint64_t j = worker->column[n];
         if (self->again && !far_below(self, j, self->l1_looked))
             continue;
-        if (!self->all && far_below(self, j, self->glm->l1)) {
+        if (!self->all && far_below(self, j, self->glm->base.l1)) {
             self->u[j] = self->anchor_u[j];
         } else if (j < x->rows) {
             uint64_t first = x->start[j];
@@ -149,7 +149,7 @@ static void dot_task(void *context, unsigned task) {
             for (uint64_t i = 0; i < x->columns; i++)
                 self->u[j] += self->qt[i];
         }
-        if (self->all && self->glm->l1 > 0) {
+        if (self->all && self->glm->base.l1 > 0) {
             self->anchor_u[j] = self->u[j];
             if (self->reach[j] < 0)
                 self->reach[j] = reach_of(self, j);
@@ -164,7 +164,7 @@ static void count_task(void *context, unsigned task) {
     uint64_t begin, end, count = 0;
     positions(self, task, &begin, &end);
     for (uint64_t n = begin; n < end; n++)
-        if (!far_below(self, worker->column[n], self->glm->l1))
+        if (!far_below(self, worker->column[n], self->glm->base.l1))
             count += pl_scd_entries(self, worker->column[n]);
     self->sums[(uint64_t)task * COLUMN_SUMS] = (double)count;
 }
@@ -185,9 +185,9 @@ static void penalty_task(void *context, unsigned task) {
     for (uint64_t n = begin; n < end; n++) {
         uint64_t j = worker->column[n];
         double factor = pl_factor(glm, j), u = pl_pull(glm, j, self->u[j]) / factor, w = fabs(self->w[j]);
-        double excess = u > glm->l1 ? u - glm->l1 : 0.0;
+        double excess = u > glm->base.l1 ? u - glm->base.l1 : 0.0;
         sums[SUM_LARGEST] = u > sums[SUM_LARGEST] ? u : sums[SUM_LARGEST];
-        sums[SUM_PENALTY] += factor * w * (glm->l1 + 0.5 * glm->l2 * w);
+        sums[SUM_PENALTY] += factor * w * (glm->base.l1 + 0.5 * glm->base.l2 * w);
         sums[SUM_CONJUGATE] += factor * excess * excess;
         sums[SUM_SUPPORT] += w > 0;
     }
@@ -241,20 +241,20 @@ static parley_status sum_columns(pl_scd *self, double *sums, parley_error *error
 static parley_status judge(pl_scd *self, const double *sums, pl_evaluation *at, parley_error *error) {
     const pl_glm *glm = self->glm;
     parley_status status = PARLEY_OK;
-    double plain = -INFINITY, scale = self->largest > glm->l1 ? glm->l1 / self->largest : 1.0;
+    double plain = -INFINITY, scale = self->largest > glm->base.l1 ? glm->base.l1 / self->largest : 1.0;
     pl_evaluation scaled = *at;
     at->penalised = true;
     at->penalty = sums[SUM_PENALTY];
-    if (glm->l2 > 0) {
-        at->penalty_conjugate = 0.5 * sums[SUM_CONJUGATE] / glm->l2;
+    if (glm->base.l2 > 0) {
+        at->penalty_conjugate = 0.5 * sums[SUM_CONJUGATE] / glm->base.l2;
         plain = -at->conjugate - at->penalty_conjugate;
     }
-    if (glm->l1 > 0 && scale < 1) {
+    if (glm->base.l1 > 0 && scale < 1) {
         row_pass pass = {self, self->v, {scale, scale}};
         pass.scale[at->heavy] *= 1.0 - at->tilt;
         status = pl_total_rows(self->team, conjugate_row, &pass, 1, &scaled.conjugate, error);
     }
-    if ((glm->l1 > 0 || scale == 1) && -scaled.conjugate > plain) {
+    if ((glm->base.l1 > 0 || scale == 1) && -scaled.conjugate > plain) {
         at->conjugate = scaled.conjugate;
         at->penalty_conjugate = 0;
     }
@@ -266,7 +266,7 @@ static parley_status judge(pl_scd *self, const double *sums, pl_evaluation *at, 
 static parley_status decide(pl_scd *self, parley_error *error) {
     const pl_team *team = self->team;
     double visits, squares;
-    self->all = self->drift < 0 || self->glm->l1 == 0;
+    self->all = self->drift < 0 || self->glm->base.l1 == 0;
     if (self->all)
         return PARLEY_OK;
     parley_status status = pl_total_rows(team, drift_row, self, 1, &squares, error);
@@ -315,13 +315,13 @@ static parley_status make_dual_point(pl_scd *self, const double *v, parley_error
 
 static parley_status look_columns(pl_scd *self, const double *v, parley_error *error) {
     parley_status status = PARLEY_OK;
-    if (self->again && self->glm->l1 > 0 && self->l1_looked > 0)
+    if (self->again && self->glm->base.l1 > 0 && self->l1_looked > 0)
         look_again(self);
     else {
         self->again = false;
         status = make_dual_point(self, v, error);
     }
-    self->l1_looked = self->glm->l1;
+    self->l1_looked = self->glm->base.l1;
     self->columns_known = status == PARLEY_OK;
     self->again = self->renewed = self->penalty_known = false;
     return status;

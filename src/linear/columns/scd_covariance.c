@@ -223,7 +223,7 @@ static bool overflow(const pl_scd *self) {
 /* The room to add to a list, so that it can hold twice its new length and some more. A list is never longer than its
  * row. */
 static uint64_t room_to_add(const pl_scd *self, uint64_t row) {
-    const uint64_t *start = self->glm->data->x.start;
+    const uint64_t *start = self->glm->base.data->x.start;
     uint64_t room = room_of(&self->gram, row), length = start[row + 1] - start[row],
              wanted = 2 * self->gram.listing[row] + MORE_ROOM;
     wanted = wanted < length ? wanted : length;

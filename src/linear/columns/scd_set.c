@@ -47,7 +47,7 @@ static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* How many columns the worker probably needs, by the columns beyond l1 now and at the last look at this penalty. */
 static uint64_t needed(const pl_scd *self, pl_scd_worker *worker, double inverse) {
-    uint64_t before = self->l1_then == self->glm->l1 ? worker->beyond : 0, beyond = 0;
+    uint64_t before = self->l1_then == self->glm->base.l1 ? worker->beyond : 0, beyond = 0;
     for (uint64_t n = 0; n < worker->count; n++) {
         uint64_t j = worker->column[n];
         beyond += self->w[j] == 0 && ratio_of(self, j, inverse) > 1.0;
@@ -58,7 +58,7 @@ static uint64_t needed(const pl_scd *self, pl_scd_worker *worker, double inverse
 }
 
 void pl_scd_choose(pl_scd *self, pl_scd_worker *worker) {
-    double l1 = self->glm->l1, inverse = 1.0 / l1;
+    double l1 = self->glm->base.l1, inverse = 1.0 / l1;
     uint64_t wanted = GROWTH * worker->supported, few = self->l1_then > 0 ? LEAST_SET : FIRST_SET;
     unsigned least = 0;
     if (self->delayed)

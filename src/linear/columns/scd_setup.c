@@ -159,7 +159,7 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .objective = INFINITY,
                      .drift = -1,
                      .caution = 1};
-    self->even = self->quadratic && !glm->data->weight ? 1.0 / glm->total : 0.0;
+    self->even = self->quadratic && !glm->base.data->weight ? 1.0 / glm->base.total : 0.0;
     self->chunks = setup->team->workers < CHUNKS ? CHUNKS / setup->team->workers : 1;
     if (!take_arrays(self) || !take_gram(self, gram_capacity(setup)))
         status = pl_fail_memory(error, "scd", pl_scd_bytes(setup));

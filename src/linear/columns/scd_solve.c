@@ -438,8 +438,8 @@ void pl_scd_solve(pl_scd *self, pl_scd_worker *worker, unsigned number) {
     pl_scd_solver solver = {.scd = self,
                             .worker = worker,
                             .x = self->x,
-                            .l1 = self->glm->l1,
-                            .l2 = self->glm->l2,
+                            .l1 = self->glm->base.l1,
+                            .l2 = self->glm->base.l2,
                             .sigma = self->sigma,
                             .free = self->glm->intercept == PL_FREE,
                             .left = pl_round_steps(self->round, (double)worker->count) *

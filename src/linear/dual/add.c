@@ -99,7 +99,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
         scalars[PL_OWN_NORM] += measure_part(self, direction, slice->begin, slice->end, slice->metric);
         return;
     }
-    uint64_t columns = self->glm->data->x.columns * self->glm->classes, j = slice->begin;
+    uint64_t columns = self->glm->base.data->x.columns * self->glm->classes, j = slice->begin;
     if (j < columns) { /* they have the same metric */
         uint64_t end = slice->end < columns ? slice->end : columns;
         scalars[PL_OWN_NORM] += pl_metric(self->glm, j) * measure_part(self, direction, j, end, NULL);

@@ -33,11 +33,11 @@
 
 static inline double intercept(const pl_sdca *self, const double *u, uint64_t c) {
     const pl_glm *glm = self->glm;
-    uint64_t at = glm->data->x.columns * glm->classes + c;
+    uint64_t at = glm->base.data->x.columns * glm->classes + c;
     if (glm->intercept == PL_NO_INTERCEPT)
         return 0.0;
     double pull = u[at] + glm->mu * self->b0[c];
-    return (glm->intercept == PL_PENALISED ? pl_soft(pull, glm->l1) : pull) * pl_metric(glm, at);
+    return (glm->intercept == PL_PENALISED ? pl_soft(pull, glm->base.l1) : pull) * pl_metric(glm, at);
 }
 
 double pl_sdca_intercept(const pl_sdca *self, const double *u, uint64_t c) { return intercept(self, u, c); }
@@ -45,16 +45,16 @@ double pl_sdca_intercept(const pl_sdca *self, const double *u, uint64_t c) { ret
 /* Makes a step on one row of a lane. */
 static void step_row(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     const uint32_t *index = x->index + begin;
     const float *value = x->value ? x->value + begin : NULL;
     double q = pl_share(glm, i), y = pl_target(glm, i), t0 = self->t[i], u_sum;
     if (glm->scale)
-        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->seen, glm->scale, glm->l1);
+        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->seen, glm->scale, glm->base.l1);
     else
-        u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->l1)
-                            : pl_sparse_dot(index, value, count, stepper->seen);
+        u_sum = glm->base.l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->base.l1)
+                                 : pl_sparse_dot(index, value, count, stepper->seen);
     double z = u_sum * stepper->inverse + intercept(self, stepper->seen, 0);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
@@ -90,14 +90,14 @@ static void keep_resting(pl_sdca *self, uint64_t i) {
 /* Prefetches what a step on a row reads beside its entries. */
 static inline void prefetch_row(const pl_sdca *self, uint64_t i) {
     const pl_glm *glm = self->glm;
-    pl_prefetch(glm->data->x.start + i);
-    pl_prefetch(glm->data->label + i);
+    pl_prefetch(glm->base.data->x.start + i);
+    pl_prefetch(glm->base.data->label + i);
     pl_prefetch(glm->norm2 + i);
     pl_prefetch(self->t + i * glm->classes);
 }
 
 static void visit(pl_sdca *self, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
-    const pl_matrix *x = &stepper->glm->data->x;
+    const pl_matrix *x = &stepper->glm->base.data->x;
     bool several = stepper->glm->classes > 1;
     for (uint64_t n = 0; n < count && !pl_stop_due(); n++) {
         if (n + AHEAD < count)
@@ -130,9 +130,9 @@ static void lane_task(void *context, unsigned task) {
                           .seen = self->delayed ? self->v : lane->u,
                           .sigma = self->sigma * worker->lane_sigma,
                           .bound = worker->activity.bound,
-                          .inverse = 1.0 / glm->l2};
+                          .inverse = 1.0 / glm->base.l2};
     if (glm->intercept != PL_NO_INTERCEPT)
-        stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
+        stepper.intercept_metric = pl_metric(glm, glm->base.data->x.columns * glm->classes);
     visit(self, &stepper, worker->buckets + begin, end - begin);
     lane->residual += worker->repeats ? 0.0 : stepper.residual;
     lane->piece_residual = stepper.residual;
@@ -192,9 +192,9 @@ static void begin_task(void *context, unsigned task) {
     if (lane->u == self->v || self->in_step)
         return;
     if (!worker->support && self->momentum == 0) {
-        memcpy(lane->u, self->v, self->glm->size * sizeof *lane->u);
+        memcpy(lane->u, self->v, self->glm->base.size * sizeof *lane->u);
         if (keeps)
-            memcpy(worker->change, self->v, self->glm->size * sizeof *lane->u);
+            memcpy(worker->change, self->v, self->glm->base.size * sizeof *lane->u);
     } else
         for (uint64_t s = 0, number = 0; s < worker->supported; s++)
             for (uint64_t c = 0; c < classes; c++, number++) {
@@ -204,7 +204,7 @@ static void begin_task(void *context, unsigned task) {
                     worker->change[e] = lane->u[j];
             }
     if (first && lane->u != worker->current && !self->in_place)
-        memcpy(worker->current, lane->u, self->glm->size * sizeof *lane->u);
+        memcpy(worker->current, lane->u, self->glm->base.size * sizeof *lane->u);
     lane->seconds = lane->fixed = pl_engine_now(self->team->engine) - began;
 }
 
@@ -243,7 +243,7 @@ static void end_task(void *context, unsigned k) {
             worker->change[j] = (worker->current[j] - self->v[j]) * inverse;
     else {
         end_rows(self, worker, 0, columns, pl_metric(glm, 0));
-        end_rows(self, worker, columns, all, pl_metric(glm, glm->data->x.columns * glm->classes));
+        end_rows(self, worker, columns, all, pl_metric(glm, glm->base.data->x.columns * glm->classes));
     }
     double ended = pl_engine_now(self->team->engine);
     self->lanes[k * self->team->lanes].seconds += ended - began;
@@ -315,7 +315,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     }
     pl_team_run(team, begin_task, self);
     if (self->v_previous)
-        memcpy(self->v_previous, v, self->glm->size * sizeof *v);
+        memcpy(self->v_previous, v, self->glm->base.size * sizeof *v);
     set_steps(self, round);
     while (next_pieces(self) && !pl_stop_due()) {
         pl_team_run(team, lane_task, self);
@@ -334,10 +334,10 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     (void)error;
     const pl_sdca *self = (const pl_sdca *)local;
     const pl_glm *glm = self->glm;
-    double inverse = 1.0 / glm->l2;
-    uint64_t penalised = glm->data->x.columns * glm->classes;
+    double inverse = 1.0 / glm->base.l2;
+    uint64_t penalised = glm->base.data->x.columns * glm->classes;
     for (uint64_t j = 0; j < penalised; j++)
-        w[j] = (glm->l1 > 0 ? pl_soft(v[j], glm->l1) : v[j]) * inverse;
+        w[j] = (glm->base.l1 > 0 ? pl_soft(v[j], glm->base.l1) : v[j]) * inverse;
     for (uint64_t c = 0; c < glm->classes && glm->intercept != PL_NO_INTERCEPT; c++)
         w[penalised + c] = intercept(self, v, c);
     return PARLEY_OK;
@@ -356,7 +356,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     if (pl_centres(glm))
         status = pl_centre(glm, self->team, self->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
-        w[glm->data->x.columns] = self->b[0] = b;
+        w[glm->base.data->x.columns] = self->b[0] = b;
     if (status == PARLEY_OK)
         status = pl_evaluate_rows(glm, self->team, self->z, b, self->t, evaluation, error);
     if (status == PARLEY_OK && !self->plain)

@@ -82,7 +82,7 @@ typedef struct pl_sdca {
 
 /* Entries of a worker's `change` and `previous`. */
 static inline uint64_t pl_sdca_places(const pl_sdca *self, const pl_sdca_worker *worker) {
-    return worker->wide ? self->glm->size : worker->supported * self->glm->classes;
+    return worker->wide ? self->glm->base.size : worker->supported * self->glm->classes;
 }
 
 /* The first bucket of lane `l` in the worker's current piece. */

@@ -106,7 +106,7 @@ void pl_sdca_note_piece(pl_sdca *self, unsigned k) {
 
 bool pl_sdca_wake(pl_sdca *self) {
     bool any = false;
-    for (uint64_t i = 0; self->rest && i < self->glm->data->x.rows; i++)
+    for (uint64_t i = 0; self->rest && i < self->glm->base.data->x.rows; i++)
         any = any || self->rest[i];
     for (unsigned k = 0; self->rest && k < self->team->hosted; k++)
         self->workers[k].activity.wake = true;

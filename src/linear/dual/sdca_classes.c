@@ -7,7 +7,7 @@
 
 void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
     const float *value = x->value ? x->value + begin : NULL;
     double z[PL_MOST_CLASSES], t[PL_MOST_CLASSES], *t0 = self->t + i * classes, q = pl_share(glm, i);
@@ -17,8 +17,8 @@ void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
         memcpy(self->t_piece + i * classes, t0, classes * sizeof *t0);
     if (q == 0)
         return;
-    if (glm->l1 > 0)
-        pl_table_dot_soft(x->index + begin, value, count, glm->scale, stepper->seen, classes, glm->l1, z);
+    if (glm->base.l1 > 0)
+        pl_table_dot_soft(x->index + begin, value, count, glm->scale, stepper->seen, classes, glm->base.l1, z);
     else
         pl_table_dot(x->index + begin, value, count, glm->scale, stepper->seen, classes, z);
     for (uint64_t c = 0; c < classes; c++) {
@@ -49,7 +49,7 @@ parley_status pl_sdca_evaluate_classes(pl_sdca *self, double *w, pl_evaluation *
     double none[PL_MOST_CLASSES] = {0}, *b = none;
     parley_status status = PARLEY_OK;
     if (glm->intercept != PL_NO_INTERCEPT)
-        b = w + glm->data->x.columns * glm->classes;
+        b = w + glm->base.data->x.columns * glm->classes;
     if (pl_centres(glm))
         status = pl_classes_centre(glm, self->team, self->z, NULL, PL_SDCA_CENTRED, b, error);
     memcpy(self->b, b, glm->classes * sizeof *b);

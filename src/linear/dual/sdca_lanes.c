@@ -11,7 +11,7 @@
 
 /* The entries of v that lane `l` adds up. */
 static pl_range lane_entries(const pl_sdca *self, unsigned l) {
-    return (pl_range){self->glm->size * l / self->team->lanes, self->glm->size * (l + 1) / self->team->lanes};
+    return (pl_range){self->glm->base.size * l / self->team->lanes, self->glm->base.size * (l + 1) / self->team->lanes};
 }
 
 /* Adds the lanes' changes of entries [begin, end), at most STRIP, to the first lane's copy. Returns sum |D_l|^2, and
@@ -41,7 +41,7 @@ static void add_task(void *context, unsigned task) {
     const pl_sdca_worker *worker = &self->workers[task / lanes];
     pl_sdca_lane *mine = &self->lanes[task], *first = &self->lanes[task - task % lanes];
     double began = pl_engine_now(self->team->engine), inverse = 1.0 / worker->lane_sigma, squared;
-    uint64_t columns = self->glm->data->x.columns * self->glm->classes;
+    uint64_t columns = self->glm->base.data->x.columns * self->glm->classes;
     pl_range range = lane_entries(self, task % lanes);
     mine->spread = mine->sum_spread = 0;
     for (uint64_t begin = range.begin, end; begin < range.end && worker->piece; begin = end) {
@@ -97,7 +97,7 @@ static void judge_lanes(pl_sdca *self, unsigned k) {
 
 uint64_t pl_lane_syncs(const pl_sdca *self, double nonzeros) {
     double cost = self->glm->classes > 1 ? CLASSES_COST : SYNC_COST;
-    double least = fmax(SYNC_LEAST, cost * (double)(self->glm->size / self->glm->classes));
+    double least = fmax(SYNC_LEAST, cost * (double)(self->glm->base.size / self->glm->classes));
     double syncs = nonzeros / (least * (double)self->team->lanes);
     return self->team->lanes == 1 || syncs < 1 ? 1 : syncs > PL_SDCA_SYNCS ? PL_SDCA_SYNCS : (uint64_t)syncs;
 }

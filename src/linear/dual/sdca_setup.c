@@ -35,8 +35,8 @@ static parley_status open_turns(pl_sdca *self, const parley_settings *settings, 
     parley_status status = pl_take(&self->turns, team->hosted, sizeof *self->turns, "the order of rows", error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         self->workers[k].turns = &self->turns[k];
-        status = pl_block_order_open(&self->turns[k], team, k, self->glm->data, settings->block, settings->local_epochs,
-                                     error);
+        status = pl_block_order_open(&self->turns[k], team, k, self->glm->base.data, settings->block,
+                                     settings->local_epochs, error);
     }
     return status;
 }
@@ -50,7 +50,7 @@ static bool shares_few_rows(const pl_sdca *self, unsigned k) {
 
 static parley_status open_buckets(pl_sdca *self, const parley_settings *settings, parley_error *error) {
     const pl_team *team = self->team;
-    uint64_t rows = pl_bucket_rows(self->glm->data), total = 0;
+    uint64_t rows = pl_bucket_rows(self->glm->base.data), total = 0;
     parley_status status = open_turns(self, settings, error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
         total += self->workers[k].count =
@@ -90,10 +90,10 @@ static void place_copies(pl_sdca *self) {
         pl_sdca_worker *worker = &self->workers[k];
         worker->current = next; /* in place: see `work` */
         worker->change = team->workers == 1 ? next : NULL;
-        worker->supported = self->glm->size / self->glm->classes;
+        worker->supported = self->glm->base.size / self->glm->classes;
         self->lanes[k * team->lanes].u = next;
-        next += self->in_place ? 0 : self->glm->size;
-        for (unsigned l = 0; l < team->lanes && team->lanes > 1; l++, next += self->glm->size)
+        next += self->in_place ? 0 : self->glm->base.size;
+        for (unsigned l = 0; l < team->lanes && team->lanes > 1; l++, next += self->glm->base.size)
             self->lanes[k * team->lanes + l].u = next;
     }
 }
@@ -106,7 +106,7 @@ static parley_status open_change(pl_sdca *self, unsigned k, uint8_t *touched, pa
     parley_status status = PARLEY_OK;
     if (self->team->lanes == 1)
         status = pl_support_take(self->glm, self->team, k, touched, &worker->support, &worker->supported, error);
-    worker->wide = worker->supported * self->glm->classes * WIDE > self->glm->size;
+    worker->wide = worker->supported * self->glm->classes * WIDE > self->glm->base.size;
     uint64_t places = pl_sdca_places(self, worker);
     if (status == PARLEY_OK)
         status = pl_shared_take(engine, &worker->change, places, sizeof *worker->change, "changes", error);
@@ -119,9 +119,9 @@ static parley_status open_changes(pl_sdca *self, parley_error *error) {
     uint8_t *touched;
     if (self->team->workers == 1)
         return PARLEY_OK;
-    parley_status status = pl_take(&self->v_previous, self->glm->size, sizeof(double), "momentum", error);
+    parley_status status = pl_take(&self->v_previous, self->glm->base.size, sizeof(double), "momentum", error);
     if (status == PARLEY_OK)
-        status = pl_take(&touched, self->glm->size, 1, "sparse updates", error);
+        status = pl_take(&touched, self->glm->base.size, 1, "sparse updates", error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned k = 0; k < self->team->hosted && status == PARLEY_OK; k++)
@@ -135,7 +135,7 @@ static void touch_lane(void *context, unsigned task) {
     pl_sdca *self = context;
     const pl_part *part = &self->team->parts[task];
     const pl_sdca_worker *worker = &self->workers[task / self->team->lanes];
-    uint64_t row = self->glm->classes * sizeof *self->t, u = self->glm->size * sizeof *worker->current;
+    uint64_t row = self->glm->classes * sizeof *self->t, u = self->glm->base.size * sizeof *worker->current;
     for (uint64_t r = 0; r < part->count; r++) {
         uint64_t begin = part->ranges[r].begin, bytes = (part->ranges[r].end - begin) * row;
         memset(self->t + begin * self->glm->classes, 0, bytes);
@@ -157,20 +157,20 @@ static void touch_lane(void *context, unsigned task) {
 static void touch(pl_sdca *self) {
     pl_team_run(self->team, touch_lane, self);
     if (self->v_previous)
-        memset(self->v_previous, 0, self->glm->size * sizeof *self->v_previous);
+        memset(self->v_previous, 0, self->glm->base.size * sizeof *self->v_previous);
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
-    uint64_t rows = pl_glm_of(setup->problem)->data->x.rows;
+    uint64_t rows = setup->problem->data->x.rows;
     uint64_t changes = setup->team->workers > 1 ? 2u * setup->team->hosted + 1u : 0; /* at most; and the last v */
     return rows * (4 * pl_glm_of(setup->problem)->classes * sizeof(double) + 1) +
-           (copies_of_u(setup) + changes) * pl_glm_of(setup->problem)->size * sizeof(double);
+           (copies_of_u(setup) + changes) * setup->problem->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_team *team = setup->team;
-    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows,
-             size = pl_glm_of(setup->problem)->size, lanes = (uint64_t)team->hosted * team->lanes;
+    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = setup->problem->data->x.rows,
+             size = setup->problem->size, lanes = (uint64_t)team->hosted * team->lanes;
     pl_sdca *self;
     parley_status status = pl_take(&self, 1, sizeof *self, "sdca", error);
     if (status != PARLEY_OK)
@@ -197,7 +197,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
         if (pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT)
-            memcpy(self->b0, setup->first + pl_glm_of(setup->problem)->data->x.columns * classes,
+            memcpy(self->b0, setup->first + setup->problem->data->x.columns * classes,
                    classes * sizeof *self->b0);
         memcpy(self->b, self->b0, classes * sizeof *self->b);
         status = open_buckets(self, setup->settings, error);

@@ -54,7 +54,7 @@ static parley_status begin_intercepts(pl_sdca *self, const double *w, parley_err
     const pl_glm *glm = self->glm;
     parley_status status = PARLEY_OK;
     if (glm->intercept != PL_NO_INTERCEPT)
-        memcpy(self->b, w + glm->data->x.columns * glm->classes, glm->classes * sizeof *self->b);
+        memcpy(self->b, w + glm->base.data->x.columns * glm->classes, glm->classes * sizeof *self->b);
     if (pl_centres(glm))
         status = glm->classes > 1 ? pl_classes_centre(glm, self->team, self->z, NULL, CENTRED, self->b, error)
                                   : pl_centre(glm, self->team, self->z, CENTRED, self->b, error);
@@ -100,7 +100,7 @@ double *pl_sdca_by_row(pl_local *local, uint64_t *width) {
 parley_status pl_sdca_rejoin(pl_local *local, const double *w, double *v, parley_error *error) {
     pl_sdca *self = (pl_sdca *)local;
     const pl_glm *glm = self->glm;
-    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
     starting starting = {.of = self, .a = self->t_round, .b = self->b};
     self->in_step = false;
     pl_sdca_wake(self);

@@ -25,7 +25,7 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
     else
         self->plain = true;
     if (self->v_previous)
-        pl_state_array(state, "v_previous", self->v_previous, PL_F64, glm->size);
+        pl_state_array(state, "v_previous", self->v_previous, PL_F64, glm->base.size);
     for (unsigned k = 0; k < self->team->hosted; k++) {
         pl_sdca_worker *worker = &self->workers[k];
         pl_state_of(state, "local", k);
@@ -49,5 +49,5 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
             pl_state_array(state, "previous", worker->previous, PL_F64, pl_sdca_places(self, worker));
     }
     if (self->rest && self->team->hosted)
-        pl_rest_check(state, self->rest, glm->data->x.rows, PL_SDCA_LEFT);
+        pl_rest_check(state, self->rest, glm->base.data->x.rows, PL_SDCA_LEFT);
 }

@@ -22,14 +22,14 @@ typedef struct curvature {
 } curvature;
 
 static double value_at(const pl_glm *glm, uint64_t e) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     return (x->value ? (double)x->value[e] : 1.0) * pl_column_scale(glm, x->index[e]);
 }
 
 /* Adds c x x' to the lower triangle, stored by columns. Indices of a row increase, and the intercept comes last. */
 static void add_row(const pl_glm *glm, uint64_t i, double c, double *sums) {
-    const pl_matrix *x = &glm->data->x;
-    uint64_t size = glm->size, end = x->start[i + 1];
+    const pl_matrix *x = &glm->base.data->x;
+    uint64_t size = glm->base.size, end = x->start[i + 1];
     bool constant = glm->intercept != PL_NO_INTERCEPT;
     for (uint64_t e = x->start[i]; e < end; e++) {
         double *column = sums + x->index[e] * size, weighted = c * value_at(glm, e);
@@ -46,23 +46,23 @@ static void add_row(const pl_glm *glm, uint64_t i, double c, double *sums) {
 static void add_part(const void *context, const pl_part *part, double *sums) {
     const curvature *pass = context;
     const pl_glm *glm = pass->glm;
-    double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : pass->w[glm->size - 1], slope, bend;
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+    double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : pass->w[glm->base.size - 1], slope, bend;
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             double y = pl_target(glm, i), z = pl_row_dot(glm, i, pass->w) + b, q = pl_share(glm, i);
             glm->loss->expand(glm->loss, z, y, &slope, &bend);
             add_row(glm, i, q * bend, sums);
-            sums[glm->size * glm->size] += q * (y - z) * (y - z);
+            sums[glm->base.size * glm->base.size] += q * (y - z) * (y - z);
         }
 }
 
 /* Replaces a by A^-1 a, and returns a' A^-1 H A^-1 a. */
 static double spread_of(const pl_glm *glm, const double *root, double *a, double *solution) {
     double sum = 0;
-    for (uint64_t j = 0; j < glm->size; j++)
+    for (uint64_t j = 0; j < glm->base.size; j++)
         solution[j] = a[j];
-    pl_cholesky_solve(root, glm->size, solution);
-    for (uint64_t j = 0; j < glm->size; j++)
+    pl_cholesky_solve(root, glm->base.size, solution);
+    for (uint64_t j = 0; j < glm->base.size; j++)
         sum += a[j] * solution[j] - pl_l2_at(&glm->base, j) * solution[j] * solution[j];
     return fmax(0.0, sum);
 }
@@ -70,7 +70,7 @@ static double spread_of(const pl_glm *glm, const double *root, double *a, double
 /* Fills in the variances of coefficients and of the intercept of the original columns, up to the common factor, and
  * returns the trace of A^-1 H. */
 static double fill_variances(const pl_glm *glm, const double *root, double *room, double *out) {
-    uint64_t columns = glm->data->x.columns, size = glm->size;
+    uint64_t columns = glm->base.data->x.columns, size = glm->base.size;
     double trace = 0, *a = room, *solution = room + size;
     for (uint64_t j = 0; j < size; j++) {
         for (uint64_t k = 0; k < size; k++)
@@ -91,7 +91,7 @@ static double fill_variances(const pl_glm *glm, const double *root, double *room
 /* Adds the penalty and factors the matrix. Returns false if columns are linearly dependent up to rounding, which shows
  * in a pivot that nearly vanishes. `diagonal` is room. */
 static bool factor(const pl_glm *glm, double *matrix, double *diagonal) {
-    uint64_t size = glm->size;
+    uint64_t size = glm->base.size;
     for (uint64_t j = 0; j < size; j++)
         diagonal[j] = matrix[j * size + j] += pl_l2_at(&glm->base, j);
     if (!pl_cholesky(matrix, size))
@@ -104,30 +104,30 @@ static bool factor(const pl_glm *glm, double *matrix, double *diagonal) {
 
 /* Turns the sums into standard errors. */
 static parley_status finish(const pl_glm *glm, double *sums, double *out, double *degrees, parley_error *error) {
-    uint64_t size = glm->size;
+    uint64_t size = glm->base.size;
     double *room, noise = 1.0;
     if (!factor(glm, sums, out))
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "--inference: the columns of %s are linearly dependent, so coefficients have no standard errors; "
             "leave columns out, or use a small --lambda",
-            glm->data->path);
+            glm->base.data->path);
     parley_status status = pl_take(&room, 2 * size, sizeof *room, "standard errors", error);
     if (status != PARLEY_OK)
         return status;
     double trace = fill_variances(glm, sums, room, out);
-    *degrees = glm->loss->quadratic ? glm->total - trace : INFINITY;
+    *degrees = glm->loss->quadratic ? glm->base.total - trace : INFINITY;
     if (glm->loss->quadratic)
-        noise = glm->total * sums[size * size] / *degrees;
+        noise = glm->base.total * sums[size * size] / *degrees;
     for (uint64_t j = 0; j < size; j++)
-        out[j] = sqrt(out[j] * noise / glm->total);
+        out[j] = sqrt(out[j] * noise / glm->base.total);
     pl_free(room);
     return *degrees > 0
                ? PARLEY_OK
                : pl_fail(error, PARLEY_BAD_INPUT,
                          "--inference: %s has as many coefficients as rows, so nothing is left to estimate the "
                          "noise; use more rows, or a larger --lambda",
-                         glm->data->path);
+                         glm->base.data->path);
 }
 
 static parley_status check_problem(const pl_glm *glm, parley_error *error) {
@@ -137,10 +137,10 @@ static parley_status check_problem(const pl_glm *glm, parley_error *error) {
             "--inference knows standard errors of losses squared, poisson and logistic with two classes, not "
             "of %s with %llu outputs",
             glm->loss->name, (unsigned long long)glm->classes);
-    if (glm->data->x.columns > MOST_COLUMNS)
+    if (glm->base.data->x.columns > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--inference: %s has %llu columns, and standard errors are computed for at most %d",
-                       glm->data->path, (unsigned long long)glm->data->x.columns, MOST_COLUMNS);
+                       glm->base.data->path, (unsigned long long)glm->base.data->x.columns, MOST_COLUMNS);
     return PARLEY_OK;
 }
 
@@ -154,13 +154,13 @@ parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, co
     pl_linear_model *linear = (pl_linear_model *)model;
     double *sums, degrees = INFINITY;
     char text[32];
-    parley_status status = pl_take(&sums, glm->size * glm->size + 1, sizeof *sums, "the curvature", error);
+    parley_status status = pl_take(&sums, glm->base.size * glm->base.size + 1, sizeof *sums, "the curvature", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_take(&linear->standard_error, glm->size, sizeof *linear->standard_error, "standard errors", error);
-    linear->standard_errors = glm->size;
+    status = pl_take(&linear->standard_error, glm->base.size, sizeof *linear->standard_error, "standard errors", error);
+    linear->standard_errors = glm->base.size;
     if (status == PARLEY_OK)
-        status = pl_sum_tables(team, glm->size * glm->size + 1, add_part, &(curvature){glm, w}, sums, error);
+        status = pl_sum_tables(team, glm->base.size * glm->base.size + 1, add_part, &(curvature){glm, w}, sums, error);
     if (status == PARLEY_OK)
         status = finish(glm, sums, linear->standard_error, &degrees, error);
     pl_free(sums);

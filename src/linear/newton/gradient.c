@@ -34,7 +34,7 @@ static void add_lanes_task(void *context, unsigned task) {
     const pl_gradient *self = adding->of;
     unsigned lanes = self->team->lanes, l = task % lanes;
     uint64_t begin = adding->size * l / lanes, end = adding->size * (l + 1) / lanes;
-    pl_tree_add(pl_gradient_sum(self, task - l) + begin, lanes, self->width * self->glm->size, end - begin);
+    pl_tree_add(pl_gradient_sum(self, task - l) + begin, lanes, self->width * self->glm->base.size, end - begin);
 }
 
 /* Reports the first `columns` columns of the sums of worker k's lanes, which have been added. */
@@ -46,7 +46,7 @@ static void report_one(const pl_gradient *self, unsigned k, uint64_t columns, do
         seconds = fmax(seconds, self->seconds[k * team->lanes + l]);
     *update = (pl_update){.shrink = 1.0,
                           .weight = team->weight[k],
-                          .count = columns * self->glm->size,
+                          .count = columns * self->glm->base.size,
                           .value = pl_gradient_sum(self, k * team->lanes),
                           .seconds = seconds + waited,
                           .passes = passes};
@@ -54,12 +54,12 @@ static void report_one(const pl_gradient *self, unsigned k, uint64_t columns, do
 
 static void report(const pl_gradient *self, uint64_t columns, double passes, double waited, pl_update *update) {
     const pl_team *team = self->team;
-    adding adding = {self, columns * self->glm->size};
+    adding adding = {self, columns * self->glm->base.size};
     if (team->lanes > 1 && adding.size >= MANY_ENTRIES)
         pl_team_run(team, add_lanes_task, &adding);
     for (unsigned k = 0; k < team->hosted; k++) {
         if (adding.size < MANY_ENTRIES)
-            pl_tree_add(pl_gradient_sum(self, k * team->lanes), team->lanes, self->width * self->glm->size,
+            pl_tree_add(pl_gradient_sum(self, k * team->lanes), team->lanes, self->width * self->glm->base.size,
                         adding.size);
         report_one(self, k, columns, passes, waited, &update[k]);
     }
@@ -69,14 +69,14 @@ static void report(const pl_gradient *self, uint64_t columns, double passes, dou
 static void put_intercepts(const pl_gradient *self, double *v) {
     const pl_glm *glm = self->glm;
     if (glm->intercept == PL_FREE)
-        memcpy(v + glm->data->x.columns * glm->classes, self->b, glm->classes * sizeof *v);
+        memcpy(v + glm->base.data->x.columns * glm->classes, self->b, glm->classes * sizeof *v);
 }
 
 /* Replaces the second column, where the diagonal or nothing is, by that of a preconditioned vector. */
 static void precondition(pl_gradient *self, const double *v, pl_update *update) {
     double *y = pl_gradient_sum(self, 0);
-    pl_softmax_preconditioner_apply(self->long_rows, self->team, y, v, y + self->glm->size);
-    update->count = 2 * self->glm->size;
+    pl_softmax_preconditioner_apply(self->long_rows, self->team, y, v, y + self->glm->base.size);
+    update->count = 2 * self->glm->base.size;
 }
 
 static parley_status sum_sides(pl_gradient *self, pl_evaluation *evaluation, parley_error *error) {
@@ -110,13 +110,13 @@ static bool is_zero(const double *v, uint64_t size) {
  */
 static double find_margins(pl_gradient *self, const double *v) {
     const pl_glm *glm = self->glm;
-    bool carry = self->stepped && self->carried < CARRIES, zero = !carry && is_zero(v, glm->size);
+    bool carry = self->stepped && self->carried < CARRIES, zero = !carry && is_zero(v, glm->base.size);
     self->followed = self->stepped = false;
     self->carried = carry ? self->carried + 1 : 0;
     if (carry)
         pl_team_run(self->team, pl_gradient_carry_task, self);
     else if (zero)
-        memset(self->z, 0, glm->data->x.rows * glm->classes * sizeof *self->z);
+        memset(self->z, 0, glm->base.data->x.rows * glm->classes * sizeof *self->z);
     else
         pl_margins(glm, self->team, v, self->z);
     return carry || zero ? 0.0 : 1.0;
@@ -148,7 +148,7 @@ static parley_status visit_all(pl_gradient *self, const double *v, double passes
         pl_team_run(self->team, pl_gradient_full_task, self);
         report(self, pl_gradient_columns(self), 1.0 + passes, centred, update);
         if (self->long_rows && self->team->hosted > 0) {
-            pl_softmax_preconditioner_factor(self->long_rows, self->bend, pl_gradient_sum(self, 0) + glm->size);
+            pl_softmax_preconditioner_factor(self->long_rows, self->bend, pl_gradient_sum(self, 0) + glm->base.size);
             precondition(self, v, update);
         }
         status = sum_sides(self, evaluation, error);
@@ -158,7 +158,7 @@ static parley_status visit_all(pl_gradient *self, const double *v, double passes
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
     (void)error;
-    memcpy(w, v, ((const pl_gradient *)local)->glm->size * sizeof *w);
+    memcpy(w, v, ((const pl_gradient *)local)->glm->base.size * sizeof *w);
     return PARLEY_OK;
 }
 
@@ -227,7 +227,7 @@ static parley_status prepare_async(pl_local *local, double *v, parley_error *err
     if (status == PARLEY_OK)
         status = pl_take(&self->supported, hosted, sizeof *self->supported, "sparse updates", error);
     if (status == PARLEY_OK)
-        status = pl_take(&touched, self->glm->size, 1, "sparse updates", error);
+        status = pl_take(&touched, self->glm->base.size, 1, "sparse updates", error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
         status = pl_support_take(self->glm, self->team, k, touched, &self->support[k], &self->supported[k], error);
     pl_free(touched);
@@ -248,7 +248,8 @@ static parley_status work_async(pl_local *local, unsigned k, const pl_round *rou
         own.seconds[task] = 0;
         pl_gradient_sample_task(&own, task);
     }
-    pl_tree_add(pl_gradient_sum(&own, k * own.team->lanes), own.team->lanes, own.width * own.glm->size, own.glm->size);
+    pl_tree_add(pl_gradient_sum(&own, k * own.team->lanes), own.team->lanes, own.width * own.glm->base.size,
+                own.glm->base.size);
     report_one(&own, k, 1, 2.0 * own.fraction, 0.0, update);
     return PARLEY_OK;
 }
@@ -256,7 +257,7 @@ static parley_status work_async(pl_local *local, unsigned k, const pl_round *rou
 static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
     const pl_gradient *self = (const pl_gradient *)local;
     bool sparse = self->support && self->support[worker];
-    *count = sparse ? self->supported[worker] : self->glm->size;
+    *count = sparse ? self->supported[worker] : self->glm->base.size;
     return sparse ? self->support[worker] : NULL;
 }
 
@@ -277,7 +278,7 @@ static void product(pl_local *local, const double *p, pl_update *update) {
     pl_gradient *self = (pl_gradient *)local;
     self->w = pl_scaled(self->glm, p);
     if (self->turned)
-        pl_float_table_take(self->w, self->glm->data->x.columns, self->glm->classes, self->turned);
+        pl_float_table_take(self->w, self->glm->base.data->x.columns, self->glm->classes, self->turned);
     pl_team_run(self->team, pl_gradient_product_task, self);
     report(self, 1, 1.0, 0.0, update);
     if (self->long_rows && self->team->hosted > 0)
@@ -360,14 +361,14 @@ static uint64_t pairs(const pl_setup *setup) {
 /* Entries of a vector to be multiplied, in single precision. */
 static uint64_t turned(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
-    return remembers(setup) ? glm->data->x.columns * pl_float_stride(glm->classes) : 0;
+    return remembers(setup) ? glm->base.data->x.columns * pl_float_stride(glm->classes) : 0;
 }
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
+    return (setup->problem->data->x.rows * pl_glm_of(setup->problem)->classes *
                 (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
-            lanes * (setup->width * pl_glm_of(setup->problem)->size + pairs(setup)) + slopes(setup)) *
+            lanes * (setup->width * setup->problem->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
            turned(setup) * sizeof(float) +
            (setup->preconditions ? pl_softmax_preconditioner_bytes(pl_glm_of(setup->problem)) : 0);
@@ -419,7 +420,7 @@ static parley_status open_outer(pl_gradient *self, parley_error *error) {
 
 /* What products of several classes need. */
 static parley_status open_memory(pl_gradient *self, const pl_setup *setup, parley_error *error) {
-    uint64_t classes = self->glm->classes, rows = self->glm->data->x.rows * classes;
+    uint64_t classes = self->glm->classes, rows = self->glm->base.data->x.rows * classes;
     self->ahead = pl_alloc(rows, sizeof *self->ahead);
     self->turned = pl_alloc(turned(setup), sizeof *self->turned);
     self->memory = pl_alloc(classes, sizeof *self->memory);
@@ -433,7 +434,7 @@ static parley_status open_memory(pl_gradient *self, const pl_setup *setup, parle
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
-    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows * classes,
+    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = setup->problem->data->x.rows * classes,
              lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     pl_gradient *self;
     parley_status status = pl_take(&self, 1, sizeof *self, "gradients", error);
@@ -452,7 +453,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     self->dz = setup->searches ? pl_alloc(rows, sizeof *self->dz) : NULL;
     self->centre = has_centres(setup) ? pl_alloc(rows, sizeof *self->centre) : NULL;
     self->soft.centre = self->centre;
-    self->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *self->sums);
+    self->sums = pl_alloc(lanes * setup->width * setup->problem->size, sizeof *self->sums);
     self->slopes = slopes(setup) ? pl_alloc(slopes(setup), sizeof *self->slopes) : NULL;
     self->seconds = pl_alloc(lanes, sizeof *self->seconds);
     self->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;

@@ -26,11 +26,11 @@ static const memory memory_alone = {0.9, 0.7}, memory_together = {0.5, 0.25};
 void pl_gradient_intercepts(const pl_gradient *self, const double *v, double *b) {
     const pl_glm *glm = self->glm;
     if (glm->intercept != PL_NO_INTERCEPT)
-        memcpy(b, v + glm->data->x.columns * glm->classes, glm->classes * sizeof *b);
+        memcpy(b, v + glm->base.data->x.columns * glm->classes, glm->classes * sizeof *b);
 }
 
 double *pl_gradient_sum(const pl_gradient *self, unsigned task) {
-    return self->sums + (uint64_t)task * self->width * self->glm->size;
+    return self->sums + (uint64_t)task * self->width * self->glm->base.size;
 }
 
 /* Values of the loss on a stretch of rows. */
@@ -57,9 +57,9 @@ uint64_t pl_gradient_columns(const pl_gradient *self) { return self->curved || s
 /* Adds the curvature of a row. */
 static void bend_row(pl_gradient *self, unsigned task, uint64_t i, double curvature) {
     const pl_glm *glm = self->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
-    double *sum = pl_gradient_sum(self, task) + glm->size;
+    double *sum = pl_gradient_sum(self, task) + glm->base.size;
     if (self->bend)
         self->bend[i] = curvature;
     if (self->diagonal) {
@@ -77,7 +77,7 @@ static void add_rows(pl_gradient *self, unsigned task, uint64_t begin, uint64_t 
     double *sum = pl_gradient_sum(self, task);
     pl_plain_adds_of(glm, begin, end, slope, sum); /* scaled after all rows are added */
     for (uint64_t i = begin; i < end && glm->intercept != PL_NO_INTERCEPT; i++)
-        sum[glm->data->x.columns] += slope[i - begin];
+        sum[glm->base.data->x.columns] += slope[i - begin];
     if (self->bend || self->diagonal || (self->curved && self->width > 1))
         for (uint64_t i = begin; i < end; i++)
             bend_row(self, task, i, curvature[i - begin]);
@@ -136,8 +136,9 @@ void pl_gradient_remember(pl_gradient *self) {
 /* Computes the curvature of a row of several classes, for products, and adds its diagonal. */
 static void bend_classes(pl_gradient *self, unsigned task, uint64_t i, const double *z, const double *slope) {
     const pl_glm *glm = self->glm;
-    uint64_t classes = glm->classes, columns = glm->data->x.columns;
-    double fresh[PL_MOST_CLASSES], *bend = self->bend + i * classes, *sum = pl_gradient_sum(self, task) + glm->size;
+    uint64_t classes = glm->classes, columns = glm->base.data->x.columns;
+    double fresh[PL_MOST_CLASSES], *bend = self->bend + i * classes,
+                                   *sum = pl_gradient_sum(self, task) + glm->base.size;
     const double *ahead = self->ahead + i * classes;
     pl_classes_row_curvature(glm, i, z, self->b, slope, fresh);
     for (uint64_t c = 0; c < classes; c++) {
@@ -155,7 +156,7 @@ static void bend_classes(pl_gradient *self, unsigned task, uint64_t i, const dou
  * Multiplies the slopes by the row's share. */
 static void add_classes(pl_gradient *self, unsigned task, uint64_t i, const double *z, double scale, double *slope) {
     const pl_glm *glm = self->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
     double q = scale * pl_share(glm, i), *sum = pl_gradient_sum(self, task);
     bool curved = self->width > 1 && self->curved && !self->diagonal;
@@ -174,9 +175,9 @@ static void add_classes(pl_gradient *self, unsigned task, uint64_t i, const doub
     for (uint64_t c = 0; c < classes && self->by_class; c++)
         curvature[c] = q * curvature[c * (classes + 1)];
     if (self->by_class)
-        pl_outer_add(&self->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
+        pl_outer_add(&self->outer[task], x->index + begin, value, count, curvature, sum + glm->base.size);
     else
-        pl_outer_blocks(&self->outer[task], x->index + begin, value, count, q, curvature, sum + glm->size);
+        pl_outer_blocks(&self->outer[task], x->index + begin, value, count, q, curvature, sum + glm->base.size);
 }
 
 /* Adds rows [begin, end) of several classes, at most PL_ROW_CHUNK of them, at their margins. */
@@ -199,26 +200,26 @@ static void scale_sums(const pl_gradient *self, double *sum) {
         return;
     pl_scale_columns(glm, sum);
     for (unsigned side = 0; side < 2 && self->diagonal; side++)
-        pl_scale_columns(glm, sum + glm->size);
+        pl_scale_columns(glm, sum + glm->base.size);
     if (pl_gradient_columns(self) > 1 && !self->diagonal)
-        pl_scale_curvature(glm, sum + glm->size);
+        pl_scale_curvature(glm, sum + glm->base.size);
 }
 
 void pl_gradient_full_task(void *context, unsigned task) {
     pl_gradient *self = context;
     const pl_part *part = &self->team->parts[task];
     double began = pl_engine_now(self->team->engine);
-    memset(pl_gradient_sum(self, task), 0, pl_gradient_columns(self) * self->glm->size * sizeof *self->sums);
+    memset(pl_gradient_sum(self, task), 0, pl_gradient_columns(self) * self->glm->base.size * sizeof *self->sums);
     memset(self->sides + task * self->sides_each, 0, self->sides_each * sizeof *self->sides);
     bool several = self->glm->classes > 1;
-    for (pl_walk rows = pl_walk_entries(self->glm->data); pl_walk_on(part, &rows);) {
+    for (pl_walk rows = pl_walk_entries(self->glm->base.data); pl_walk_on(part, &rows);) {
         if (several)
             add_classes_chunk(self, task, rows.begin, rows.end);
         else
             add_chunk(self, task, rows.begin, rows.end);
     }
     if (self->outer)
-        pl_outer_flush(&self->outer[task], pl_gradient_sum(self, task) + self->glm->size);
+        pl_outer_flush(&self->outer[task], pl_gradient_sum(self, task) + self->glm->base.size);
     scale_sums(self, pl_gradient_sum(self, task));
     self->seconds[task] += pl_engine_now(self->team->engine) - began;
 }
@@ -249,9 +250,9 @@ void pl_gradient_sample_task(void *context, unsigned task) {
     pl_stream stream = pl_stream_make(team->seed, (uint64_t)worker * team->lanes + task % team->lanes, self->round);
     double began = pl_engine_now(self->team->engine), scale = 1.0 / self->fraction, log_miss = log1p(-self->fraction),
            skip;
-    memset(pl_gradient_sum(self, task), 0, self->glm->size * sizeof *self->sums);
+    memset(pl_gradient_sum(self, task), 0, self->glm->base.size * sizeof *self->sums);
     skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
-    for (pl_walk rows = pl_walk_entries(self->glm->data); pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(self->glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (skip-- > 0)
                 continue;
@@ -305,15 +306,15 @@ static bool is_flat(const double *bend, uint64_t classes) {
  * sums. */
 static void product_classes(pl_gradient *self, unsigned task) {
     const pl_glm *glm = self->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     const pl_part *part = &self->team->parts[task];
     uint64_t classes = glm->classes, stride = pl_float_stride(classes);
     double *sum = pl_gradient_sum(self, task), b[PL_MOST_CLASSES] = {0}, total[PL_MOST_CLASSES] = {0},
            u[PL_MOST_CLASSES];
-    float *sums = (float *)(void *)(sum + glm->size), a[PL_MOST_CLASSES] = {0};
+    float *sums = (float *)(void *)(sum + glm->base.size), a[PL_MOST_CLASSES] = {0};
     pl_gradient_intercepts(self, self->w, b);
     memset(sums, 0, x->columns * stride * sizeof *sums);
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             const double *bend = self->bend + i * classes;
             uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
@@ -346,8 +347,8 @@ void pl_gradient_product_task(void *context, unsigned task) {
     const pl_part *part = &self->team->parts[task];
     double *sum = pl_gradient_sum(self, task), b = 0, total = 0;
     pl_gradient_intercepts(self, self->w, &b);
-    memset(sum, 0, glm->size * sizeof *sum);
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+    memset(sum, 0, glm->base.size * sizeof *sum);
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (self->bend[i] == 0)
                 continue;
@@ -356,7 +357,7 @@ void pl_gradient_product_task(void *context, unsigned task) {
             total += a;
         }
     if (glm->intercept != PL_NO_INTERCEPT)
-        sum[glm->data->x.columns] += total;
+        sum[glm->base.data->x.columns] += total;
     pl_scale_columns(glm, sum);
 }
 

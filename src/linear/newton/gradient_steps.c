@@ -52,7 +52,7 @@ static parley_status find_slopes(steps *steps, double *slopes, parley_error *err
     parley_status status =
         pl_classes_total(glm, self->team, slopes_of_row, steps, glm->classes, glm->repair->sums, error);
     for (uint64_t c = 0; c < glm->classes && status == PARLEY_OK; c++)
-        slopes[c] = glm->repair->sums[c] + glm->l2 * (steps->pull[c] + steps->gamma[c] * steps->square[c]);
+        slopes[c] = glm->repair->sums[c] + glm->base.l2 * (steps->pull[c] + steps->gamma[c] * steps->square[c]);
     return status;
 }
 
@@ -92,9 +92,9 @@ static void begin(steps *steps, const double *v, const double *direction) {
 static void stretch(pl_gradient *self, double *direction) {
     const pl_glm *glm = self->glm;
     uint64_t classes = glm->classes;
-    for (uint64_t j = 0; j < glm->size; j += classes)
+    for (uint64_t j = 0; j < glm->base.size; j += classes)
         pl_classes_times(glm, self->stretch, direction + j);
-    for (uint64_t i = 0; i < glm->data->x.rows; i++)
+    for (uint64_t i = 0; i < glm->base.data->x.rows; i++)
         pl_classes_times(glm, self->stretch, self->dz + i * classes);
     pl_classes_times(glm, self->stretch, self->db);
 }

@@ -93,7 +93,7 @@ static parley_status measure_columns(lbfgs *self, const pl_setup *setup, parley_
     const pl_glm *glm = pl_glm_of(setup->problem);
     if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN)
         return PARLEY_OK;
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     double curvature = glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label)
                                            : pl_loss_step_curvature(glm->loss),
            *squares;
@@ -107,7 +107,7 @@ static parley_status measure_columns(lbfgs *self, const pl_setup *setup, parley_
         double bound = column < columns ? curvature * squares[column] + pl_l2_at(&glm->base, self->begin + i) : 1.0;
         self->diagonal[i] = bound > 0 ? 1.0 / bound : 1.0;
     }
-    double filled = (double)pl_all_nonzeros(glm->data) / (double)pl_all_rows(glm->data);
+    double filled = (double)pl_all_nonzeros(glm->base.data) / (double)pl_all_rows(glm->base.data);
     self->rate = 1.0 / (1.0 + filled); /* the curvature by the diagonal is at most the number of columns of a row */
     pl_free(squares);
     return status;
@@ -116,8 +116,8 @@ static parley_status measure_columns(lbfgs *self, const pl_setup *setup, parley_
 /* Adds sum q x x' and, behind it, sum q x. */
 static void add_products(const void *context, const pl_part *part, double *sums) {
     const pl_glm *glm = context;
-    const pl_matrix *x = &glm->data->x;
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+    const pl_matrix *x = &glm->base.data->x;
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 double a = pl_share(glm, i) * (x->value ? (double)x->value[e] : 1.0);
@@ -151,16 +151,16 @@ static bool factor_classes(lbfgs *self, const pl_glm *glm, const double *sums) {
 /* For several classes, if all entries of v have one owner. Otherwise, and where M is singular, the diagonal remains. */
 static parley_status measure_classes(lbfgs *self, const pl_setup *setup, parley_error *error) {
     const pl_glm *glm = pl_glm_of(setup->problem);
-    if (!self->diagonal || glm->classes == 1 || bends(&self->base) || glm->data->x.columns > FEW_COLUMNS ||
-        glm->size > WHOLE_ENTRIES)
+    if (!self->diagonal || glm->classes == 1 || bends(&self->base) || glm->base.data->x.columns > FEW_COLUMNS ||
+        glm->base.size > WHOLE_ENTRIES)
         return PARLEY_OK;
     double *sums;
-    uint64_t p = self->columns = glm->data->x.columns, size = p * p + p;
+    uint64_t p = self->columns = glm->base.data->x.columns, size = p * p + p;
     self->classes = glm->classes;
     parley_status status = pl_take(&sums, size, sizeof *sums, "lbfgs", error);
     if (status == PARLEY_OK)
         status = pl_sum_tables(setup->team, size, add_products, glm, sums, error);
-    if (status == PARLEY_OK && self->count == glm->size) {
+    if (status == PARLEY_OK && self->count == glm->base.size) {
         status = pl_take(&self->factors, self->classes * p * p, sizeof *self->factors, "lbfgs", error);
         if (status == PARLEY_OK)
             status = pl_take(&self->entries, p, sizeof *self->entries, "lbfgs", error);

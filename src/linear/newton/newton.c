@@ -147,7 +147,7 @@ static double penalty_curvature(const newton *self, uint64_t j, double w) {
 
 /* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
 static void learn_squares(newton *self, const double *curvature) {
-    uint64_t size = self->glm->size;
+    uint64_t size = self->glm->base.size;
     double sum = 0;
     if (!self->damps || self->squares[0] > 0)
         return;
@@ -245,7 +245,7 @@ static void add(double a, const double *x, uint64_t size, double *y) {
 
 /* Stores v and the gradient of P there. If the factor is an old one, also stores a pair. */
 static void remember(newton *self, const pl_slice *slice) {
-    uint64_t size = self->glm->size;
+    uint64_t size = self->glm->base.size;
     double *s = self->steps + self->pairs * size, *y = self->bends + self->pairs * size;
     bool old = !self->curved && !self->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
@@ -265,7 +265,7 @@ static void remember(newton *self, const pl_slice *slice) {
 
 /* d = -(approximate curvature)^-1 g */
 static void find_direction(const newton *self, double *d) {
-    uint64_t size = self->glm->size;
+    uint64_t size = self->glm->base.size;
     double alpha[HISTORY], rho[HISTORY];
     for (uint64_t j = 0; j < size; j++)
         d[j] = -self->g[j];
@@ -291,10 +291,10 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
         return PARLEY_OK;
     double jitter = 0;
     if (self->curved) {
-        learn_squares(self, slice->change + self->glm->size);
-        find_order(self, slice->change + self->glm->size);
+        learn_squares(self, slice->change + self->glm->base.size);
+        find_order(self, slice->change + self->glm->base.size);
     }
-    for (unsigned i = 0; self->curved && !factor(self, slice->change + self->glm->size, slice->v, jitter); i++) {
+    for (unsigned i = 0; self->curved && !factor(self, slice->change + self->glm->base.size, slice->v, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
@@ -317,15 +317,15 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
 
 /* The part of the first slope that a round with good progress may leave. */
 static double good_enough(const pl_glm *glm) {
-    double entries = (double)pl_all_nonzeros(glm->data) * (double)glm->classes;
-    return entries > DEAR * (double)pl_all_rows(glm->data) ? DEAR_GOOD : GOOD;
+    double entries = (double)pl_all_nonzeros(glm->base.data) * (double)glm->classes;
+    return entries > DEAR * (double)pl_all_rows(glm->base.data) ? DEAR_GOOD : GOOD;
 }
 
 /* Decides whether the next round needs the curvature. `slope` is the first slope along the step just taken, about twice
  * the remaining decrease, and with a penalty norm2 / (2 l2) is the gap where it began. Both fall faster and faster. */
 static void want_curvature(newton *self, double slope, double norm2) {
     const pl_glm *glm = self->glm;
-    double l2 = glm->l2 * glm->least_factor, gap = l2 > 0 ? norm2 / (2 * l2) : INFINITY;
+    double l2 = glm->base.l2 * glm->least_factor, gap = l2 > 0 ? norm2 / (2 * l2) : INFINITY;
     bool near = gap * (gap / self->gap) <= NEAR * self->target;
     bool good = slope <= good_enough(glm) * self->slope;
     self->age = self->curved ? 1 : self->age + 1;

@@ -81,14 +81,14 @@ static matrices matrices_of(const proximal *self, uint64_t block) {
 /* Values of all blocks' matrices, per entry of v. */
 static uint64_t model_width(const pl_glm *glm) {
     pl_l1_shape shape = shape_of(glm);
-    uint64_t size = glm->size > 0 ? glm->size : 1;
+    uint64_t size = glm->base.size > 0 ? glm->base.size : 1;
     return (pl_curvature_blocks(glm) * model_values(&shape) + size - 1) / size;
 }
 
 static uint64_t bytes(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
     pl_l1_shape shape = shape_of(glm);
-    return (glm->size * model_width(glm) + 3 * shape.size + shape.loose) * sizeof(double) + pl_l1_bytes(&shape);
+    return (glm->base.size * model_width(glm) + 3 * shape.size + shape.loose) * sizeof(double) + pl_l1_bytes(&shape);
 }
 
 static void close_proximal(pl_combine *combine) {
@@ -120,9 +120,9 @@ static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parl
                        .shape = shape_of(glm),
                        .hard = pl_smoothing_begin(glm, setup->target),
                        .curved = true,
-                       .l2 = glm->l2,
+                       .l2 = glm->base.l2,
                        .slope_last = INFINITY};
-    self->model = pl_alloc(glm->size, model_width(glm) * sizeof *self->model);
+    self->model = pl_alloc(glm->base.size, model_width(glm) * sizeof *self->model);
     self->x = pl_alloc(self->shape.size, sizeof *self->x);
     self->slope = pl_alloc(self->shape.size, sizeof *self->slope);
     self->l1 = pl_alloc(self->shape.size, sizeof *self->l1);
@@ -236,11 +236,11 @@ static void renew(pl_combine *combine) {
         for (uint64_t j = 0; j < self->shape.size; j++) {
             uint64_t e = entry(self, c, j);
             double factor = e < self->glm->base.penalised ? pl_factor(self->glm, e) : 0.0;
-            *diagonal_of(self, j, &m) += factor * (self->glm->l2 - self->l2);
-            m.diagonal[j] += factor * (self->glm->l2 - self->l2);
+            *diagonal_of(self, j, &m) += factor * (self->glm->base.l2 - self->l2);
+            m.diagonal[j] += factor * (self->glm->base.l2 - self->l2);
         }
     }
-    self->l2 = self->glm->l2;
+    self->l2 = self->glm->base.l2;
     self->hard = pl_smoothing_begin(self->glm, self->hard.target);
     self->curved = self->glm->loss->soften || !(self->first > 0);
     self->first = 0;
@@ -259,7 +259,7 @@ static void solve_block(const proximal *self, const pl_slice *slice, uint64_t bl
     uint64_t loose = self->shape.loose;
     double part = forcing(self), *b = self->moved;
     if (self->curved)
-        make_model(self, block, slice->change + self->glm->size + block * self->values);
+        make_model(self, block, slice->change + self->glm->base.size + block * self->values);
     for (uint64_t j = 0; j < self->shape.size; j++) {
         uint64_t e = entry(self, block, j);
         self->x[j] = slice->v[e];

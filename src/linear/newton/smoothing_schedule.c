@@ -33,14 +33,14 @@ pl_smoothing pl_smoothing_begin(const pl_glm *glm, double target) {
 }
 
 static unsigned most_steps(const pl_glm *glm) {
-    return glm->classes > 1 ? PL_MOST_STEPS : glm->l2 == 0 ? LINEAR_STEPS : STEPS;
+    return glm->classes > 1 ? PL_MOST_STEPS : glm->base.l2 == 0 ? LINEAR_STEPS : STEPS;
 }
 
 /* For kinks. The smoothed problem's own gap is |g|^2 / (2 l2), g being the gradient of P, which is a part of the gap at
  * v. The smoothing then moves to the dual point, so that its error soon becomes much smaller than mu: this is the
  * method of multipliers. If a mu takes too many steps, it was too small. */
 static void harden_kinks(pl_smoothing *self, const pl_glm *glm, const pl_softened_round *round) {
-    double l2 = glm->l2 * glm->least_factor;
+    double l2 = glm->base.l2 * glm->least_factor;
     self->recentre = 0.5 * round->norm2 / l2 <= SOLVED_PART * round->gap;
     if (self->recentre)
         self->softness *= FALL;
@@ -59,7 +59,7 @@ static void harden_kinks(pl_smoothing *self, const pl_glm *glm, const pl_softene
  * until it no longer does: only at the solution of the smoothed problem is t feasible, and the certificate good. */
 static void harden_narrow(pl_smoothing *self, const pl_glm *glm, const pl_softened_round *round) {
     const pl_loss *loss = glm->loss;
-    double bound = pl_loss_steepest(loss), l2 = glm->l2 * glm->least_factor, slope = round->slope;
+    double bound = pl_loss_steepest(loss), l2 = glm->base.l2 * glm->least_factor, slope = round->slope;
     double error = self->softness * bound * bound;
     bool solved = l2 > 0 ? round->norm2 / l2 <= error
                   : !pl_smooths_penalty(glm)
@@ -76,7 +76,7 @@ static void harden_narrow(pl_smoothing *self, const pl_glm *glm, const pl_soften
 }
 
 void pl_smoothing_next(pl_smoothing *self, const pl_glm *glm, const pl_softened_round *round) {
-    if (!glm->loss->smooth && glm->l2 > 0)
+    if (!glm->loss->smooth && glm->base.l2 > 0)
         harden_kinks(self, glm, round);
     else if (self->softness > 0)
         harden_narrow(self, glm, round);

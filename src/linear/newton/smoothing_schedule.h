@@ -27,7 +27,8 @@ typedef struct pl_softened_round {
 
 /* Whether there are kinks, in the loss or the penalty, and no L2 penalty, so that an L1 penalty is smoothed as well. */
 static inline bool pl_smooths_penalty(const pl_glm *glm) {
-    return glm->l2 == 0 && glm->loss->soften && (!glm->loss->smooth || (glm->l1 > 0 && glm->least_factor > 0));
+    return glm->base.l2 == 0 && glm->loss->soften &&
+           (!glm->loss->smooth || (glm->base.l1 > 0 && glm->least_factor > 0));
 }
 
 pl_smoothing pl_smoothing_begin(const pl_glm *glm, double target);

@@ -50,17 +50,18 @@ struct pl_softmax_preconditioner {
 bool pl_softmax_preconditioner_fit(const pl_problem *problem, const pl_team *team) {
     const pl_glm *glm = pl_glm_of(problem);
     return glm->classes > 1 && glm->loss->together && team->workers == 1 && !glm->scale && !problem->factor &&
-           !glm->data->large;
+           !glm->base.data->large;
 }
 
 /* The small matrix must cost little against a product. */
 static uint64_t most(const pl_glm *glm) {
-    return (uint64_t)fmin(MOST, sqrt((double)glm->data->x.rows * (double)glm->classes));
+    return (uint64_t)fmin(MOST, sqrt((double)glm->base.data->x.rows * (double)glm->classes));
 }
 
 uint64_t pl_softmax_preconditioner_bytes(const pl_glm *glm) {
     uint64_t count = most(glm);
-    return (glm->data->x.columns + glm->size + count * (count + 1)) * sizeof(double) + count * sizeof(direction);
+    return (glm->base.data->x.columns + glm->base.size + count * (count + 1)) * sizeof(double) +
+           count * sizeof(direction);
 }
 
 parley_status pl_softmax_preconditioner_open(const pl_glm *glm, pl_softmax_preconditioner **out, parley_error *error) {
@@ -68,12 +69,12 @@ parley_status pl_softmax_preconditioner_open(const pl_glm *glm, pl_softmax_preco
     parley_status status = pl_take(&self, 1, sizeof *self, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     self->glm = glm;
     self->share = x->columns > x->rows ? WIDE_SHARE : 1.0;
     self->most = most(glm);
     self->direction = pl_alloc(self->most, sizeof *self->direction);
-    self->inverse = pl_alloc(glm->size, sizeof *self->inverse);
+    self->inverse = pl_alloc(glm->base.size, sizeof *self->inverse);
     self->factor = pl_alloc(self->most * self->most, sizeof *self->factor);
     self->side = pl_alloc(self->most, sizeof *self->side);
     self->spread = pl_alloc(x->columns, sizeof *self->spread);
@@ -139,7 +140,7 @@ static void offer_row(pl_softmax_preconditioner *self, uint64_t i, const double 
     double scale = pl_share(glm, i) * bend[top];
     for (uint32_t c = 0; c < glm->classes; c++) {
         double weight = scale * bend[c], score = 2.0 * weight * glm->norm2[i];
-        if (c != top && score > LONG * glm->l2)
+        if (c != top && score > LONG * glm->base.l2)
             offer(self, &(direction){i, c, top, weight, score});
     }
 }
@@ -152,7 +153,7 @@ typedef struct entries {
 } entries;
 
 static entries entries_of(const pl_softmax_preconditioner *self, const direction *at) {
-    const pl_matrix *x = &self->glm->data->x;
+    const pl_matrix *x = &self->glm->base.data->x;
     uint64_t begin = x->start[at->row];
     return (entries){x->index + begin, x->value ? x->value + begin : NULL, x->start[at->row + 1] - begin};
 }
@@ -173,10 +174,10 @@ static void subtract(const pl_softmax_preconditioner *self, const direction *at,
 static void invert_diagonal(pl_softmax_preconditioner *self, const double *diagonal) {
     const pl_glm *glm = self->glm;
     double *inverse = self->inverse;
-    memcpy(inverse, diagonal, glm->size * sizeof *inverse);
+    memcpy(inverse, diagonal, glm->base.size * sizeof *inverse);
     for (uint64_t a = 0; a < self->count; a++)
         subtract(self, &self->direction[a], inverse);
-    for (uint64_t j = 0; j < glm->size; j++) {
+    for (uint64_t j = 0; j < glm->base.size; j++) {
         double l2 = pl_l2_at(&glm->base, j), rest = fmax(inverse[j], 0.0),
                whole = l2 > 0 ? l2 + self->share * rest : rest;
         inverse[j] = whole > 0 ? 1.0 / whole : 0.0;
@@ -238,7 +239,7 @@ static void factor_small(pl_softmax_preconditioner *self) {
 void pl_softmax_preconditioner_factor(pl_softmax_preconditioner *self, const double *bend, const double *diagonal) {
     const pl_glm *glm = self->glm;
     self->count = 0;
-    for (uint64_t i = 0; i < glm->data->x.rows; i++)
+    for (uint64_t i = 0; i < glm->base.data->x.rows; i++)
         offer_row(self, i, bend + i * glm->classes);
     invert_diagonal(self, diagonal);
     factor_small(self);
@@ -247,7 +248,8 @@ void pl_softmax_preconditioner_factor(pl_softmax_preconditioner *self, const dou
 static void apply_block(void *context, unsigned block) {
     const pl_softmax_preconditioner *self = context;
     const pl_problem *problem = &self->glm->base;
-    uint64_t begin = (uint64_t)block * BLOCK, end = begin + BLOCK < self->glm->size ? begin + BLOCK : self->glm->size;
+    uint64_t begin = (uint64_t)block * BLOCK,
+             end = begin + BLOCK < self->glm->base.size ? begin + BLOCK : self->glm->base.size;
     for (uint64_t j = begin; j < end; j++)
         self->out[j] = self->inverse[j] * (self->y[j] + (j < problem->penalised ? problem->l2 : 0.0) * self->v[j]);
 }
@@ -278,11 +280,11 @@ static void correct(pl_softmax_preconditioner *self, const direction *at, double
 
 void pl_softmax_preconditioner_apply(pl_softmax_preconditioner *self, const pl_team *team, const double *y,
                                      const double *v, double *out) {
-    unsigned blocks = (unsigned)((self->glm->size + BLOCK - 1) / BLOCK);
+    unsigned blocks = (unsigned)((self->glm->base.size + BLOCK - 1) / BLOCK);
     self->y = y;
     self->v = v;
     self->out = out;
-    if (self->glm->size >= MANY_ENTRIES)
+    if (self->glm->base.size >= MANY_ENTRIES)
         team->engine->type->run(team->engine, apply_block, self, blocks);
     else
         for (unsigned block = 0; block < blocks; block++)

@@ -49,7 +49,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
     const pl_glm *glm = pl_glm_of(setup->problem);
     *self = (step){.base = {&pl_combine_step},
                    .problem = setup->problem,
-                   .columns = glm ? glm->data->x.columns * glm->classes : setup->entries,
+                   .columns = glm ? glm->base.data->x.columns * glm->classes : setup->entries,
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
                    .ease = 1.0,
                    .last = INFINITY,

@@ -41,7 +41,7 @@ static void take_rows(sample *sample, const pl_team *team) {
 /* to = mean of (x, a)(x, a)' from, where a is the value of an intercept; returns |to|, for |from| = 1. */
 static double iterate(sample *sample, double a) {
     const pl_glm *glm = sample->glm;
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     double norm2 = 0, *from = sample->from, *to = sample->to;
     memset(to, 0, (columns + 1) * sizeof *to);
     for (uint64_t n = 0; n < sample->count; n++) {
@@ -50,7 +50,7 @@ static double iterate(sample *sample, double a) {
         pl_row_add(glm, i, z, to);
         to[columns] += a * z;
         if (n % RELEASE_ROWS == 0) /* rows all over the file, with what the kernel maps around them */
-            pl_data_release(glm->data, 0, glm->data->x.rows);
+            pl_data_release(glm->base.data, 0, glm->base.data->x.rows);
     }
     for (uint64_t j = 0; j <= columns; j++)
         norm2 += to[j] * to[j];
@@ -68,7 +68,7 @@ static double largest(sample *sample, double a) {
 }
 
 static void begin_anywhere(sample *sample, uint64_t seed) {
-    uint64_t columns = sample->glm->data->x.columns;
+    uint64_t columns = sample->glm->base.data->x.columns;
     pl_stream stream = pl_stream_make(seed ^ START_STREAM, 0, 0);
     double scale = 1.0 / sqrt((double)(columns + 1));
     for (uint64_t j = 0; j <= columns; j++)
@@ -88,7 +88,7 @@ static double usual_norm2(const sample *sample) {
 
 static parley_status measure(const pl_setup *setup, double *found, parley_error *error) {
     sample *sample;
-    uint64_t size = pl_glm_of(setup->problem)->data->x.columns + 1;
+    uint64_t size = setup->problem->data->x.columns + 1;
     parley_status status = pl_take(&sample, 1, sizeof *sample, "a sample of rows", error);
     if (status != PARLEY_OK)
         return status;
@@ -133,7 +133,7 @@ parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, pa
     double curvature = pl_loss_step_curvature(glm->loss);
     double whole = fmin(found[0], glm->mean_norm2 + found[1]); /* the sum of all eigenvalues */
     double most = whole + (1.0 - fraction) / rows * found[2];
-    *rate = most > 0 || glm->l2 > 0 ? 1.0 / (curvature * most + glm->l2) : 1.0;
+    *rate = most > 0 || glm->base.l2 > 0 ? 1.0 / (curvature * most + glm->base.l2) : 1.0;
     *ease = found[1] > 0 ? found[1] : 1.0;
     return status;
 }

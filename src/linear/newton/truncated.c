@@ -79,7 +79,7 @@ static void close_truncated(pl_combine *combine) {
 }
 
 static double share_of(const pl_glm *glm) {
-    return glm && glm->data->x.columns > pl_all_rows(glm->data) ? WIDE_SHARE : 1.0;
+    return glm && glm->base.data->x.columns > pl_all_rows(glm->base.data) ? WIDE_SHARE : 1.0;
 }
 
 static parley_status open_truncated(const pl_setup *setup, pl_combine **out, parley_error *error) {

@@ -106,13 +106,13 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
 static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
     const pl_glm *glm = pl_glm_of(run->problem);
     double *gradient, none;
-    parley_status status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
+    parley_status status = pl_take(&gradient, glm->base.size, sizeof *gradient, "the path", error);
     if (status == PARLEY_OK)
         status = pl_total_rows(&run->rows.team, slope_row, slopes, 1, &none, error);
     if (status == PARLEY_OK)
         status = pl_weighted_rows(glm, &run->rows.team, slopes->a, gradient, error);
     if (status == PARLEY_OK)
-        *largest = pl_largest(glm, gradient, -1.0, 0, glm->size);
+        *largest = pl_largest(glm, gradient, -1.0, 0, glm->base.size);
     pl_free(gradient);
     return status;
 }
@@ -123,7 +123,7 @@ static parley_status largest_by_columns(const pl_run *run, slopes *slopes, doubl
     const pl_matrix *x = &run->rows.by_column.x;
     double sum = 0, *all;
     uint64_t *bounds;
-    for (uint64_t i = 0; i < glm->data->x.rows; i++) {
+    for (uint64_t i = 0; i < glm->base.data->x.rows; i++) {
         slope_row(slopes, i, NULL);
         sum += slopes->a[i];
     }
@@ -152,12 +152,12 @@ static parley_status largest_lambda(const pl_run *run, double *lambda, parley_er
     const pl_glm *glm = pl_glm_of(run->problem);
     uint64_t classes = glm->classes;
     slopes slopes = {.glm = glm};
-    parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
+    parley_status status = pl_take(&slopes.a, glm->base.data->x.rows * classes, sizeof(double), "the path", error);
     if (status == PARLEY_OK)
         status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
     slopes.b = slopes.z ? slopes.z + classes : NULL;
     if (status == PARLEY_OK && glm->intercept == PL_FREE)
-        memcpy(slopes.b, run->best.w + glm->data->x.columns * classes, classes * sizeof *slopes.b);
+        memcpy(slopes.b, run->best.w + glm->base.data->x.columns * classes, classes * sizeof *slopes.b);
     if (status == PARLEY_OK)
         status = run->setup.by_column ? largest_by_columns(run, &slopes, lambda, error)
                                       : largest_by_rows(run, &slopes, lambda, error);
@@ -201,7 +201,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
         return status;
     path->outputs = glm->classes;
     path->uneven = pl_is_uneven(glm);
-    path->columns = glm->data->x.columns;
+    path->columns = glm->base.data->x.columns;
     status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
     if (status == PARLEY_OK && !plan->points_only)
         status = pl_take(&path->coef, count, sizeof *path->coef, "the path's models", error);
@@ -272,10 +272,7 @@ static bool is_stuck(const pl_run *run, const pl_path *path) {
 
 /* Changes lambda. */
 static parley_status penalise(pl_run *run, double lambda, parley_error *error) {
-    pl_glm *glm = pl_glm_of(run->problem);
-    parley_status status = pl_glm_penalise(glm, lambda, error);
-    pl_glm_publish(glm);
-    return status;
+    return pl_glm_penalise(pl_glm_of(run->problem), lambda, error);
 }
 
 static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *lambdas, uint64_t count,

@@ -410,7 +410,7 @@ parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error 
     for (uint64_t c = 0; c < glm->classes && status == PARLEY_OK; c++)
         if (!(glm->frequency[c] > 0))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows of label %.17g have weight 0; leave these rows out",
-                             glm->data->path, glm->labels[c]);
+                             glm->base.data->path, glm->labels[c]);
     return status;
 }
 

@@ -29,10 +29,10 @@ static const pl_loss *choose_loss(const parley_data *data, const double *kinds, 
 }
 
 static parley_status number_rows(pl_glm *glm, parley_error *error) {
-    uint64_t rows = glm->data->x.rows;
+    uint64_t rows = glm->base.data->x.rows;
     parley_status status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
     for (uint64_t i = 0; i < rows && status == PARLEY_OK; i++)
-        glm->class_of[i] = (uint16_t)pl_label_place(glm->labels, (unsigned)glm->classes, glm->data->label[i]);
+        glm->class_of[i] = (uint16_t)pl_label_place(glm->labels, (unsigned)glm->classes, glm->base.data->label[i]);
     return status;
 }
 
@@ -49,7 +49,7 @@ parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *er
     bool numbered = glm->class_of != NULL;
     pl_free(glm->class_of);
     glm->class_of = NULL;
-    glm->data = data;
+    glm->base.data = data;
     return numbered ? number_rows(glm, error) : PARLEY_OK;
 }
 
@@ -109,7 +109,7 @@ static parley_status choose_positive(pl_glm *glm, const char *word, parley_error
     double label, low = glm->low;
     if (!*word)
         return PARLEY_OK;
-    parley_status status = pl_positive_label(glm->data, word, &label, error);
+    parley_status status = pl_positive_label(glm->base.data, word, &label, error);
     if (status != PARLEY_OK || label == glm->high)
         return status;
     if (label != low)
@@ -130,7 +130,7 @@ static parley_status without_positive(const pl_glm *glm, const parley_settings *
 
 parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     double kinds[PL_MOST_CLASSES + 1];
-    const parley_data *data = glm->data;
+    const parley_data *data = glm->base.data;
     const char *loss = settings->loss;
     bool open = strcmp(loss, "auto") == 0;
     if (!open) {
@@ -154,7 +154,7 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_se
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: all labels are %.17g; there is nothing to learn", data->path,
                        kinds[0]);
     if (open)
-        glm->loss = choose_loss(glm->data, kinds, count);
+        glm->loss = choose_loss(glm->base.data, kinds, count);
     if (glm->loss->labels == PL_LABELS_REAL)
         return without_positive(glm, settings, error);
     if (count > most)

@@ -138,23 +138,23 @@ void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count, uint8_t
 
 /* Marks the entries of v that the worker's rows touch, and counts them. */
 static uint64_t mark(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t count = 0;
-    memset(touched, 0, glm->size);
+    memset(touched, 0, glm->base.size);
     for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
-        for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(&team->parts[p], &rows);)
+        for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(&team->parts[p], &rows);)
             for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 touched[x->index[e]] = 1;
     if (glm->intercept != PL_NO_INTERCEPT)
         touched[x->columns] = 1;
-    for (uint64_t j = 0; j < glm->size; j++)
+    for (uint64_t j = 0; j < glm->base.size; j++)
         count += touched[j];
     return count;
 }
 
 parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched,
                               uint32_t **support, uint64_t *count, parley_error *error) {
-    uint64_t marked = mark(glm, team, worker, touched), rows = glm->size / glm->classes;
+    uint64_t marked = mark(glm, team, worker, touched), rows = glm->base.size / glm->classes;
     *support = NULL;
     *count = rows;
     if (marked * (4 + 8 * glm->classes) >

@@ -86,12 +86,13 @@ static parley_status read_file(const parley_data *data, const char *path, double
 
 /* Copies the factors of columns to all entries of a model, and finds the smallest and the largest. */
 static parley_status spread(pl_glm *glm, const double *by_column, parley_error *error) {
-    uint64_t columns = glm->data->x.columns;
-    parley_status status = pl_take(&glm->factor, glm->size, sizeof *glm->factor, "penalty factors", error);
+    uint64_t columns = glm->base.data->x.columns;
+    parley_status status =
+        pl_take(&glm->base.factor, glm->base.size, sizeof *glm->base.factor, "penalty factors", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t j = 0; j < glm->size; j++)
-        glm->factor[j] = j < columns * glm->classes ? by_column[j / glm->classes] : 1.0;
+    for (uint64_t j = 0; j < glm->base.size; j++)
+        glm->base.factor[j] = j < columns * glm->classes ? by_column[j / glm->classes] : 1.0;
     glm->least_factor = glm->most_factor = glm->intercept == PL_PENALISED || columns == 0 ? 1.0 : by_column[0];
     for (uint64_t j = 0; j < columns; j++) {
         glm->least_factor = fmin(glm->least_factor, by_column[j]);
@@ -107,14 +108,14 @@ parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *e
     glm->least_factor = glm->most_factor = 1.0;
     if (!*words)
         return PARLEY_OK;
-    parley_status status = pl_take(&by_column, glm->data->x.columns, sizeof *by_column, "penalty factors", error);
-    for (uint64_t j = 0; j < glm->data->x.columns && status == PARLEY_OK; j++)
+    parley_status status = pl_take(&by_column, glm->base.data->x.columns, sizeof *by_column, "penalty factors", error);
+    for (uint64_t j = 0; j < glm->base.data->x.columns && status == PARLEY_OK; j++)
         by_column[j] = 1.0;
     if (status == PARLEY_OK && !strchr(words, '='))
-        status = read_file(glm->data, words, by_column, error);
+        status = read_file(glm->base.data, words, by_column, error);
     else
         while (status == PARLEY_OK && *words)
-            status = read_pair(glm->data, &words, by_column, error);
+            status = read_pair(glm->base.data, &words, by_column, error);
     if (status == PARLEY_OK)
         status = spread(glm, by_column, error);
     pl_free(by_column);

@@ -95,10 +95,10 @@ static parley_status refine(search *at, unsigned chosen, parley_error *error) {
 
 parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
                                parley_error *error) {
-    uint64_t columns = glm->data->x.columns;
-    search at = {.glm = glm, .team = team, .z = z, .b = out->b, .penalty = pl_penalty(glm, w, 0, glm->size)};
+    uint64_t columns = glm->base.data->x.columns;
+    search at = {.glm = glm, .team = team, .z = z, .b = out->b, .penalty = pl_penalty(glm, w, 0, glm->base.size)};
     unsigned chosen;
-    if (glm->loss->smooth || glm->loss->labels != PL_LABELS_BINARY || glm->l1 > 0 || glm->classes > 1)
+    if (glm->loss->smooth || glm->loss->labels != PL_LABELS_BINARY || glm->base.l1 > 0 || glm->classes > 1)
         return PARLEY_OK;
     double plain = at.objective = out->value + at.penalty;
     for (unsigned k = 0; k < TRIALS; k++)

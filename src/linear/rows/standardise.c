@@ -4,24 +4,24 @@
 #include "linear/glm.h"
 
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error) {
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = glm->base.data->x.columns;
     double *mean = NULL;
     pl_free(glm->scale); /* the workers may have changed */
     pl_free(glm->scaled);
     glm->scale = glm->scaled = NULL;
     parley_status status = pl_take(&glm->scale, columns, sizeof *glm->scale, "the columns' scales", error);
     if (status == PARLEY_OK)
-        status = pl_take(&glm->scaled, glm->size, sizeof *glm->scaled, "the columns' scales", error);
+        status = pl_take(&glm->scaled, glm->base.size, sizeof *glm->scaled, "the columns' scales", error);
     if (status == PARLEY_OK)
         status = pl_take(&mean, 2 * columns, sizeof *mean, "the columns' means", error);
     if (status == PARLEY_OK)
-        status = pl_column_moments(glm->data, team, mean, glm->scale, error);
+        status = pl_column_moments(glm->base.data, team, mean, glm->scale, error);
     pl_free(mean);
     return status;
 }
 
 void pl_scale_columns(const pl_glm *glm, double *w) {
-    for (uint64_t j = 0; glm->scale && j < glm->data->x.columns; j++)
+    for (uint64_t j = 0; glm->scale && j < glm->base.data->x.columns; j++)
         for (uint64_t c = 0; c < glm->classes; c++)
             w[j * glm->classes + c] *= glm->scale[j];
 }
@@ -29,7 +29,7 @@ void pl_scale_columns(const pl_glm *glm, double *w) {
 const double *pl_scaled(const pl_glm *glm, const double *w) {
     if (!glm->scale)
         return w;
-    memcpy(glm->scaled, w, glm->size * sizeof *w);
+    memcpy(glm->scaled, w, glm->base.size * sizeof *w);
     pl_scale_columns(glm, glm->scaled);
     return glm->scaled;
 }
@@ -53,7 +53,7 @@ void pl_scale_curvature(const pl_glm *glm, double *curvature) {
 }
 
 void pl_unscale_columns(const pl_glm *glm, double *w) {
-    for (uint64_t j = 0; glm->scale && j < glm->data->x.columns; j++)
+    for (uint64_t j = 0; glm->scale && j < glm->base.data->x.columns; j++)
         for (uint64_t c = 0; c < glm->classes; c++)
             w[j * glm->classes + c] = glm->scale[j] > 0 ? w[j * glm->classes + c] / glm->scale[j] : 0.0;
 }
@@ -68,13 +68,13 @@ static void add_classes(const pl_glm *glm, uint64_t begin, uint64_t end, const d
     pl_plain_adds_of(glm, begin, end, a + begin * classes, sums);
     for (uint64_t i = begin; i < end && glm->intercept != PL_NO_INTERCEPT; i++)
         for (uint64_t c = 0; c < classes; c++)
-            sums[glm->data->x.columns * classes + c] += a[i * classes + c];
+            sums[glm->base.data->x.columns * classes + c] += a[i * classes + c];
 }
 
 static void add_weighted(const void *context, const pl_part *part, double *sums) {
     const weighted *weighted = context;
     const pl_glm *glm = weighted->glm;
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);) {
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);) {
         if (glm->classes > 1)
             add_classes(glm, rows.begin, rows.end, weighted->a, sums);
         for (uint64_t i = rows.begin; i < rows.end && glm->classes == 1; i++) {
@@ -83,14 +83,14 @@ static void add_weighted(const void *context, const pl_part *part, double *sums)
                 continue;
             pl_plain_add(glm, i, a, sums);
             if (glm->intercept != PL_NO_INTERCEPT)
-                sums[glm->data->x.columns] += a;
+                sums[glm->base.data->x.columns] += a;
         }
     }
 }
 
 parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
                                parley_error *error) {
-    parley_status status = pl_sum_tables(team, glm->size, add_weighted, &(weighted){glm, a}, out, error);
+    parley_status status = pl_sum_tables(team, glm->base.size, add_weighted, &(weighted){glm, a}, out, error);
     if (status == PARLEY_OK)
         pl_scale_columns(glm, out);
     return status;
@@ -98,11 +98,11 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
 
 static void add_squares(const void *context, const pl_part *part, double *sums) {
     const pl_glm *glm = context;
-    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
 }
 
 parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error) {
-    return pl_sum_tables(team, glm->data->x.columns, add_squares, glm, squares, error);
+    return pl_sum_tables(team, glm->base.data->x.columns, add_squares, glm, squares, error);
 }

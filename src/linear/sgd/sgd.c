@@ -104,7 +104,7 @@ static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
 /* q loss of a row at v. */
 static double row_loss(const pl_sgd *sgd, uint64_t i) {
     const pl_glm *glm = sgd->glm;
-    double slope, curvature, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->data->x.columns];
+    double slope, curvature, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->base.data->x.columns];
     return pl_share(glm, i) *
            glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b, pl_target(glm, i), &slope, &curvature);
 }
@@ -131,10 +131,10 @@ static double sample_chunks(const pl_sgd *sgd, const pl_block_order *turns) {
         pl_range range;
         pl_row_block_next(&turns->chunks[c], &number, &range);
         uint64_t end = first + (range.end - first + CHUNK_SAMPLE - 1) / CHUNK_SAMPLE;
-        pl_data_ahead(sgd->glm->data, first, end);
+        pl_data_ahead(sgd->glm->base.data, first, end);
         for (uint64_t i = first; i < end; i++)
             sum += row_loss(sgd, i);
-        pl_row_block_leave(sgd->glm->data, &turns->chunks[c]);
+        pl_row_block_leave(sgd->glm->base.data, &turns->chunks[c]);
         rows += (double)turns->chunks[c].rows;
         sampled += (double)(end - first);
     }
@@ -165,7 +165,7 @@ parley_status pl_sgd_look(pl_sgd *sgd, double *v, double *objective, parley_erro
     sgd->v = v;
     sgd->team->engine->type->run(sgd->team->engine, sample_task, sgd, sgd->team->hosted);
     parley_status status = pl_team_sum(sgd->team, sgd->team->worker_sums, 1, objective, error);
-    *objective += pl_penalty(sgd->glm, v, 0, sgd->glm->size);
+    *objective += pl_penalty(sgd->glm, v, 0, sgd->glm->base.size);
     return status;
 }
 
@@ -178,7 +178,7 @@ static void note_least(pl_sgd *sgd, const double *v, double found) {
     sgd->since = 0;
     sgd->helped = sgd->helped || !first;
     sgd->least = found;
-    memcpy(sgd->v_least, v, sgd->glm->size * sizeof *v);
+    memcpy(sgd->v_least, v, sgd->glm->base.size * sizeof *v);
 }
 
 /* How good v is, on a sample: decides on the rate, and whether to go back. */
@@ -190,11 +190,11 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     bool far = !(found <= FAR * sgd->least);
-    bool none = !sgd->helped && glm->l1 == 0; /* L1 penalises the noise of the last few rows, at any rate */
+    bool none = !sgd->helped && glm->base.l1 == 0; /* L1 penalises the noise of the last few rows, at any rate */
     if (found < sgd->least)
         note_least(sgd, v, found);
     else if (far || sgd->rose || none) {
-        memcpy(v, sgd->v_least, glm->size * sizeof *v);
+        memcpy(v, sgd->v_least, glm->base.size * sizeof *v);
         halve(sgd, far ? BACK_OFF : 0.5);
     } else
         sgd->since++;
@@ -209,7 +209,7 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
 static void begin_run(pl_sgd *sgd, double *v) {
     sgd->v = v;
     if (!sgd->started)
-        memcpy(v, sgd->v_least, sgd->glm->size * sizeof *v);
+        memcpy(v, sgd->v_least, sgd->glm->base.size * sizeof *v);
     sgd->started = true;
     sgd->patience = fmax(sgd->patience, PATIENCE);
 }
@@ -279,7 +279,7 @@ static parley_status even_out(pl_sgd *sgd, parley_error *error) {
     parley_status status = pl_total_rows(sgd->team, add_sides, sgd, 2, sums, error);
     if (sgd->glm->intercept == PL_FREE && sums[0] != sums[1])
         scale[sums[1] > sums[0]] = fmin(sums[0], sums[1]) / fmax(sums[0], sums[1]);
-    for (uint64_t i = 0; i < sgd->glm->data->x.rows; i++)
+    for (uint64_t i = 0; i < sgd->glm->base.data->x.rows; i++)
         sgd->t_even[i] = sgd->t[i] * scale[sgd->t[i] > 0];
     return status;
 }
@@ -305,15 +305,15 @@ static void commit(pl_local *local, unsigned worker, double gamma) { (void)local
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
     (void)error;
-    memcpy(w, v, ((const pl_sgd *)local)->glm->size * sizeof *w);
+    memcpy(w, v, ((const pl_sgd *)local)->glm->base.size * sizeof *w);
     return PARLEY_OK;
 }
 
 static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
     pl_sgd *sgd = (pl_sgd *)local;
     (void)error;
-    memcpy(v, w, sgd->glm->size * sizeof *v);
-    memcpy(sgd->v_least, w, sgd->glm->size * sizeof *v);
+    memcpy(v, w, sgd->glm->base.size * sizeof *v);
+    memcpy(sgd->v_least, w, sgd->glm->base.size * sizeof *v);
     sgd->least = INFINITY;
     sgd->started = true;
     return PARLEY_OK;
@@ -335,7 +335,7 @@ static void state(pl_local *local, pl_state *state) {
                     PL_WITHIN(sgd->boost, 0, DBL_MAX), PL_VALUE(sgd->rose), PL_VALUE(sgd->steady));
     if (schedule != (unsigned)sgd->schedule)
         pl_sgd_place(sgd, (pl_schedule)schedule);
-    pl_state_array(state, "v_least", sgd->v_least, PL_F64, sgd->glm->size);
+    pl_state_array(state, "v_least", sgd->v_least, PL_F64, sgd->glm->base.size);
     for (unsigned k = 0; k < sgd->team->hosted; k++) {
         pl_sgd_worker *worker = &sgd->workers[k];
         pl_state_of(state, "local", k);
@@ -377,7 +377,7 @@ static const char *const reads[] = {"local_epochs", "local_steps", "rate",  "sch
 
 static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
     const pl_sgd_worker *of = &((const pl_sgd *)local)->workers[worker];
-    *count = of->support ? of->supported : ((const pl_sgd *)local)->glm->size;
+    *count = of->support ? of->supported : ((const pl_sgd *)local)->glm->base.size;
     return of->support;
 }
 

@@ -25,11 +25,11 @@
 #define FIRST_RATE 0.5 /* of adaptive schedules, as in Vowpal Wabbit */
 
 static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
-    for (uint64_t j = 0; worker->cells && j < sgd->glm->size; j++)
+    for (uint64_t j = 0; worker->cells && j < sgd->glm->base.size; j++)
         worker->cells[j].sum = worker->cells[j].scale = 0;
     worker->rows_seen = worker->norms = 0;
     if (sgd->in_place)
-        memcpy(sgd->v, sgd->null, sgd->glm->size * sizeof *sgd->v);
+        memcpy(sgd->v, sgd->null, sgd->glm->base.size * sizeof *sgd->v);
 }
 
 /* Objective on the sample after a pass over the other half of it. */
@@ -52,7 +52,7 @@ static double outcome(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double
     for (uint64_t e = 0; e < worker->supported; e++) {
         uint64_t j = worker->support ? worker->support[e] : e;
         double w = pl_sgd_entry(sgd, worker, j);
-        penalty += pl_penalised(glm, j) ? glm->l1 * fabs(w) + 0.5 * glm->l2 * w * w : 0.0;
+        penalty += pl_penalised(glm, j) ? glm->base.l1 * fabs(w) + 0.5 * glm->base.l2 * w * w : 0.0;
     }
     return weight > 0 ? loss / weight + penalty : INFINITY;
 }
@@ -78,13 +78,13 @@ static bool go_on(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double fac
 static double safe_rate(const pl_sgd *sgd) {
     const pl_glm *glm = sgd->glm;
     double norm2 = glm->mean_norm2 + sgd->ease;
-    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (pl_loss_step_curvature(glm->loss) * norm2 + glm->l2);
+    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (pl_loss_step_curvature(glm->loss) * norm2 + glm->base.l2);
 }
 
 /* Leaves the best rate for the schedule in sgd->rate; returns what it came to. A rate that was given stays. */
 static double try_rates(pl_sgd *sgd, pl_schedule schedule, double given, double *null) {
     pl_sgd_worker *worker = &sgd->workers[0];
-    uint64_t count = 2 * SAMPLE / pl_bucket_rows(sgd->glm->data);
+    uint64_t count = 2 * SAMPLE / pl_bucket_rows(sgd->glm->base.data);
     count = count < worker->count ? count : worker->count;
     pl_sgd_place(sgd, schedule);
     sgd->rate = isnan(given) ? safe_rate(sgd) : given;
@@ -128,8 +128,8 @@ static void add_copy(const void *context, const pl_part *part, double *sums) {
     if (task % team->lanes)
         return;
     const pl_sgd_worker *worker = &sgd->workers[task / team->lanes];
-    double share = team->weight[task / team->lanes] / sgd->glm->total;
-    for (uint64_t j = 0; j < sgd->glm->size; j++)
+    double share = team->weight[task / team->lanes] / sgd->glm->base.total;
+    for (uint64_t j = 0; j < sgd->glm->base.size; j++)
         sums[j] = share * worker->shrink * sgd->null[j];
     for (uint64_t e = 0; e < worker->supported; e++)
         sums[worker->support ? worker->support[e] : e] += share * worker->change[e];
@@ -138,7 +138,7 @@ static void add_copy(const void *context, const pl_part *part, double *sums) {
 static void pass_task(void *context, unsigned k) {
     pl_sgd *sgd = context;
     pl_sgd_worker *worker = &sgd->workers[k];
-    uint64_t most = 1 + MOST_ROWS / pl_bucket_rows(sgd->glm->data);
+    uint64_t most = 1 + MOST_ROWS / pl_bucket_rows(sgd->glm->base.data);
     worker->v = sgd->null;
     pl_sgd_begin(sgd, worker);
     for (uint64_t n = 0; n < worker->count && n < most; n++)
@@ -153,7 +153,7 @@ static parley_status try_means(pl_sgd *sgd, double *mean, parley_error *error) {
     parley_status status = pl_sgd_look(sgd, sgd->v_least, &least, error);
     for (sgd->boost = team->workers / BOOST; status == PARLEY_OK && sgd->boost >= 1.0; sgd->boost *= 0.5) {
         team->engine->type->run(team->engine, pass_task, sgd, team->hosted);
-        status = pl_sum_tables(team, sgd->glm->size, add_copy, sgd, mean, error);
+        status = pl_sum_tables(team, sgd->glm->base.size, add_copy, sgd, mean, error);
         if (status == PARLEY_OK)
             status = pl_sgd_look(sgd, mean, &found, error);
         if (status != PARLEY_OK || !(found < last || !isfinite(last)))
@@ -163,7 +163,7 @@ static parley_status try_means(pl_sgd *sgd, double *mean, parley_error *error) {
             continue;
         least = found;
         best = sgd->boost;
-        memcpy(sgd->v_least, mean, sgd->glm->size * sizeof *mean);
+        memcpy(sgd->v_least, mean, sgd->glm->base.size * sizeof *mean);
     }
     sgd->boost = best;
     sgd->rate *= best;
@@ -173,7 +173,7 @@ static parley_status try_means(pl_sgd *sgd, double *mean, parley_error *error) {
 static parley_status settle_on_means(pl_sgd *sgd, parley_error *error) {
     const pl_team *team = sgd->team;
     double *mean;
-    parley_status status = pl_take(&mean, sgd->glm->size, sizeof *mean, "a mean of models", error);
+    parley_status status = pl_take(&mean, sgd->glm->base.size, sizeof *mean, "a mean of models", error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned k = 0; k < team->hosted; k++)
@@ -199,7 +199,7 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
     sgd->null = setup->first;
     sgd->boost = 1.0;
     sgd->may_rise = isnan(given) && sgd->glm->lambda == 0;
-    memcpy(sgd->v_least, setup->first, sgd->glm->size * sizeof *sgd->v_least);
+    memcpy(sgd->v_least, setup->first, sgd->glm->base.size * sizeof *sgd->v_least);
     sgd->v = sgd->v_least;
     sgd->t = NULL; /* what a trial meets is no dual point */
     memset(sums, 0, 2 * team->hosted * sizeof *sums);
@@ -213,7 +213,7 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
         sums[1] = (double)sgd->schedule;
     }
     parley_status status = pl_team_sum(team, sums, 2, settled, error);
-    memcpy(sgd->v_least, setup->first, sgd->glm->size * sizeof *sgd->v_least);
+    memcpy(sgd->v_least, setup->first, sgd->glm->base.size * sizeof *sgd->v_least);
     sgd->rate = isnan(given) && setup->adds ? settled[0] / team->workers : settled[0];
     pl_sgd_place(sgd, (pl_schedule)settled[1]);
     if (status == PARLEY_OK && may_boost(sgd, setup))

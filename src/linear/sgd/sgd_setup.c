@@ -41,27 +41,27 @@ bool pl_sgd_may_adapt(const pl_setup *setup) {
 static uint64_t copies(const pl_setup *setup) {
     if (setup->in_place)
         return 0;
-    uint64_t lazy = 1 + (pl_glm_of(setup->problem)->l1 > 0) + setup->settings->average_iterates;
+    uint64_t lazy = 1 + (setup->problem->l1 > 0) + setup->settings->average_iterates;
     return pl_sgd_may_adapt(setup) && lazy < 2 ? 2 : lazy;
 }
 
 uint64_t pl_sgd_bytes(const pl_setup *setup) {
-    uint64_t size = pl_glm_of(setup->problem)->size, hosted = setup->team->hosted,
-             rows = pl_glm_of(setup->problem)->data->x.rows;
+    uint64_t size = setup->problem->size, hosted = setup->team->hosted,
+             rows = setup->problem->data->x.rows;
     bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     return (hosted * size * (copies(setup) + 1) + 3 * size + rows * (smooth ? 1 : 3)) * sizeof(double) +
            pl_local_gradient.bytes(setup);
 }
 
 void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule) {
-    uint64_t size = sgd->glm->size;
+    uint64_t size = sgd->glm->base.size;
     double *next = sgd->copies.data;
     sgd->schedule = schedule;
     for (unsigned k = 0; k < sgd->team->hosted && !sgd->in_place; k++) {
         pl_sgd_worker *worker = &sgd->workers[k];
         worker->u = next;
         worker->cells = pl_sgd_adapts(sgd) ? (pl_cell *)next : NULL;
-        worker->clock = !worker->cells && sgd->glm->l1 > 0 ? next + size : NULL;
+        worker->clock = !worker->cells && sgd->glm->base.l1 > 0 ? next + size : NULL;
         worker->mean = sgd->average ? next + size : NULL;
         for (uint64_t j = 0; worker->cells && j < size; j++)
             worker->cells[j] = (pl_cell){.rare = sgd->rare[j]};
@@ -73,7 +73,7 @@ void pl_sgd_fill(pl_sgd *sgd, unsigned k) {
     if (sgd->turns)
         pl_block_order_fill(&sgd->turns[k], sgd->workers[k].buckets);
     else
-        pl_bucket_fill(sgd->team, k, pl_bucket_rows(sgd->glm->data), sgd->workers[k].buckets);
+        pl_bucket_fill(sgd->team, k, pl_bucket_rows(sgd->glm->base.data), sgd->workers[k].buckets);
 }
 
 void pl_sgd_mix(pl_sgd *sgd, unsigned k, uint64_t seed, uint64_t trial) {
@@ -95,15 +95,15 @@ static parley_status open_turns(pl_sgd *sgd, const parley_settings *settings, pa
     parley_status status = pl_take(&sgd->turns, team->hosted, sizeof *sgd->turns, "the order of rows", error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         sgd->workers[k].turns = &sgd->turns[k];
-        status = pl_block_order_open(&sgd->turns[k], team, k, sgd->glm->data, settings->block, settings->local_epochs,
-                                     error);
+        status = pl_block_order_open(&sgd->turns[k], team, k, sgd->glm->base.data, settings->block,
+                                     settings->local_epochs, error);
     }
     return status;
 }
 
 static parley_status open_buckets(pl_sgd *sgd, const parley_settings *settings, parley_error *error) {
     const pl_team *team = sgd->team;
-    uint64_t rows = pl_bucket_rows(sgd->glm->data), total = 0;
+    uint64_t rows = pl_bucket_rows(sgd->glm->base.data), total = 0;
     parley_status status = open_turns(sgd, settings, error);
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
         total += sgd->workers[k].count = sgd->workers[k].length =
@@ -130,9 +130,9 @@ static uint64_t longest_row(const pl_matrix *x) {
 static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup, uint8_t *touched, uint64_t longest,
                                  parley_error *error) {
     pl_sgd_worker *worker = &sgd->workers[k];
-    bool dense = sgd->glm->l1 > 0 && (pl_schedule)setup->settings->schedule < PL_ADAGRAD;
+    bool dense = sgd->glm->base.l1 > 0 && (pl_schedule)setup->settings->schedule < PL_ADAGRAD;
     parley_status status = PARLEY_OK;
-    worker->supported = sgd->glm->size;
+    worker->supported = sgd->glm->base.size;
     worker->row_weight = sgd->team->weight[k] > 0 ? (double)sgd->team->rows[k] / sgd->team->weight[k] : 0.0;
     if (sgd->team->workers > 1 && !dense && !sgd->in_place)
         status = pl_support_take(sgd->glm, sgd->team, k, touched, &worker->support, &worker->supported, error);
@@ -148,8 +148,8 @@ static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup,
 
 static parley_status open_workers(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
     uint8_t *touched;
-    uint64_t longest = longest_row(&sgd->glm->data->x);
-    parley_status status = pl_take(&touched, sgd->glm->size, 1, "sparse updates", error);
+    uint64_t longest = longest_row(&sgd->glm->base.data->x);
+    parley_status status = pl_take(&touched, sgd->glm->base.size, 1, "sparse updates", error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned k = 0; k < sgd->team->hosted && status == PARLEY_OK; k++)
@@ -160,21 +160,21 @@ static parley_status open_workers(pl_sgd *sgd, const pl_setup *setup, parley_err
 
 /* Rows that hold an entry, over all workers; whole numbers, so that the order of adding does not matter. */
 static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
-    const pl_matrix *x = &sgd->glm->data->x;
+    const pl_matrix *x = &sgd->glm->base.data->x;
     const pl_team *team = sgd->team;
     double *counts, *sums = NULL;
-    parley_status status = pl_take(&counts, sgd->glm->size, sizeof *counts, "counts of columns", error);
+    parley_status status = pl_take(&counts, sgd->glm->base.size, sizeof *counts, "counts of columns", error);
     if (status == PARLEY_OK)
-        status = pl_take(&sums, sgd->glm->size, sizeof *sums, "counts of columns", error);
+        status = pl_take(&sums, sgd->glm->base.size, sizeof *sums, "counts of columns", error);
     for (unsigned p = 0; status == PARLEY_OK && p < team->hosted * team->lanes; p++)
-        for (pl_walk rows = pl_walk_entries(sgd->glm->data); pl_walk_on(&team->parts[p], &rows);)
+        for (pl_walk rows = pl_walk_entries(sgd->glm->base.data); pl_walk_on(&team->parts[p], &rows);)
             for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 counts[x->index[e]] += 1;
     if (status == PARLEY_OK)
-        status = pl_sum_passes(team->engine, PL_EACH_RANK, counts, (unsigned)sgd->glm->size, sums, error);
+        status = pl_sum_passes(team->engine, PL_EACH_RANK, counts, (unsigned)sgd->glm->base.size, sums, error);
     if (status == PARLEY_OK)
-        status = pl_take(&sgd->rare, sgd->glm->size, sizeof *sgd->rare, "counts of columns", error);
-    for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->size; j++)
+        status = pl_take(&sgd->rare, sgd->glm->base.size, sizeof *sgd->rare, "counts of columns", error);
+    for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->base.size; j++)
         sgd->rare[j] = j == x->columns ? (float)(sgd->glm->intercept == PL_PENALISED)
                        : sums[j] > 0   ? (float)((double)team->all_rows / sums[j])
                                        : 0.0F;
@@ -188,12 +188,12 @@ static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
     const pl_glm *glm = sgd->glm;
     double *squares, sum = 0, sum2 = 0, logs[3] = {0};
     sgd->ease = glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0;
-    if (glm->data->x.columns == 0)
+    if (glm->base.data->x.columns == 0)
         return PARLEY_OK;
-    parley_status status = pl_take(&squares, glm->data->x.columns, sizeof *squares, "squares of columns", error);
+    parley_status status = pl_take(&squares, glm->base.data->x.columns, sizeof *squares, "squares of columns", error);
     if (status == PARLEY_OK)
         status = pl_column_squares(glm, sgd->team, squares, error);
-    for (uint64_t j = 0; status == PARLEY_OK && j < glm->data->x.columns; j++) {
+    for (uint64_t j = 0; status == PARLEY_OK && j < glm->base.data->x.columns; j++) {
         double scale = pl_column_scale(glm, j), square = squares[j] * scale * scale;
         sum += square;
         sum2 += square * square;
@@ -212,7 +212,7 @@ static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
 }
 
 static parley_status open_arrays(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
-    uint64_t rows = pl_glm_of(setup->problem)->data->x.rows, size = pl_glm_of(setup->problem)->size,
+    uint64_t rows = setup->problem->data->x.rows, size = setup->problem->size,
              hosted = setup->team->hosted;
     bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     sgd->workers = pl_alloc(hosted, sizeof *sgd->workers);

@@ -26,14 +26,14 @@
     1e-3 /* the same with averaged iterates, where tau u and mean cancel the more, the smaller s is */
 
 static double value_at(const pl_glm *glm, uint64_t e) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     return pl_column_scale(glm, x->index[e]) * (x->value ? (double)x->value[e] : 1.0);
 }
 
 static uint64_t entry_of(const pl_sgd_worker *worker, uint64_t s) { return worker->support ? worker->support[s] : s; }
 
 static double weight_of(const pl_sgd *sgd, const pl_sgd_worker *worker, uint64_t i) {
-    return worker->row_weight * (sgd->glm->data->weight ? sgd->glm->data->weight[i] : 1.0);
+    return worker->row_weight * (sgd->glm->base.data->weight ? sgd->glm->base.data->weight[i] : 1.0);
 }
 
 /* The step's t, and the books on dual variables. `h`: the change of z by a step of t = 1. */
@@ -72,7 +72,7 @@ static void fold(pl_sgd_worker *worker) {
 
 static void lazy_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta) {
     const pl_glm *glm = sgd->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t b = x->columns;
     for (uint64_t e = x->start[i]; worker->clock && e < x->start[i + 1]; e++)
         catch_up(worker, x->index[e]);
@@ -92,8 +92,8 @@ static void lazy_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta)
         if (glm->intercept == PL_PENALISED && worker->mean)
             worker->mean[b] -= worker->tau * du;
     }
-    worker->elapsed += eta * glm->l1 / worker->s;
-    worker->s /= 1.0 + eta * glm->l2;
+    worker->elapsed += eta * glm->base.l1 / worker->s;
+    worker->s /= 1.0 + eta * glm->base.l2;
     worker->tau += worker->s;
     worker->shrunk += worker->folded * worker->s;
     worker->b_sum += worker->b;
@@ -111,7 +111,7 @@ static void step_cells(pl_cell *cells, const pl_cell_row *row, float step, float
 }
 
 static pl_cell_row cell_row(const pl_glm *glm, pl_sgd_worker *worker, uint64_t i) {
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i];
     pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin,
                        worker->row_rates};
@@ -124,13 +124,13 @@ static pl_cell_row cell_row(const pl_glm *glm, pl_sgd_worker *worker, uint64_t i
 }
 
 static double cells_margin(const pl_glm *glm, const pl_sgd_worker *worker, const pl_cell_row *row) {
-    double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : (double)worker->cells[glm->data->x.columns].w;
+    double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : (double)worker->cells[glm->base.data->x.columns].w;
     return pl_cells_dot(worker->cells, row) + b;
 }
 
 static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta) {
     const pl_glm *glm = sgd->glm;
-    uint32_t b = (uint32_t)glm->data->x.columns;
+    uint32_t b = (uint32_t)glm->base.data->x.columns;
     float rate_b = 0;
     pl_cell_row row = cell_row(glm, worker, i);
     pl_cell_row constant = {&b, NULL, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
@@ -144,19 +144,19 @@ static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double 
     if (normalised && worker->norms > 0)
         eta *= sqrt(worker->rows_seen / worker->norms);
     double h = eta * weight * reach, t = slope != 0 ? pl_adaptive_slope(glm->loss, z, y, slope, h) : 0.0;
-    float step = (float)(eta * weight * t), l1 = (float)(eta * glm->l1), l2 = (float)(eta * glm->l2);
+    float step = (float)(eta * weight * t), l1 = (float)(eta * glm->base.l1), l2 = (float)(eta * glm->base.l2);
     step_cells(worker->cells, &row, step, l1, l2);
     step_cells(worker->cells, &constant, step, l1, l2);
 }
 
 static void shared_entry(pl_sgd *sgd, uint64_t j, double step, double eta) {
     double rare = eta * (double)sgd->rare[j], w = pl_shared_get(&sgd->v[j]) + step;
-    pl_shared_put(&sgd->v[j], pl_soft(w, rare * sgd->glm->l1) / (1.0 + rare * sgd->glm->l2));
+    pl_shared_put(&sgd->v[j], pl_soft(w, rare * sgd->glm->base.l1) / (1.0 + rare * sgd->glm->base.l2));
 }
 
 static void shared_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta) {
     const pl_glm *glm = sgd->glm;
-    const pl_matrix *x = &glm->data->x;
+    const pl_matrix *x = &glm->base.data->x;
     double step = eta * weight_of(sgd, worker, i) * slope_at(sgd, worker, i, pl_sgd_margin(sgd, worker, i), 0.0);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
         shared_entry(sgd, x->index[e], step * value_at(glm, e), eta);
@@ -165,7 +165,7 @@ static void shared_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double et
 }
 
 static double shared_margin(const pl_sgd *sgd, uint64_t i) {
-    const pl_matrix *x = &sgd->glm->data->x;
+    const pl_matrix *x = &sgd->glm->base.data->x;
     double z = sgd->glm->intercept == PL_NO_INTERCEPT ? 0.0 : pl_shared_get(&sgd->v[x->columns]);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
         z += value_at(sgd->glm, e) * pl_shared_get(&sgd->v[x->index[e]]);
@@ -182,7 +182,7 @@ double pl_sgd_margin(const pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i) {
     }
     double z = pl_row_dot(glm, i, worker->u);
     if (glm->intercept == PL_PENALISED)
-        z += worker->u[glm->data->x.columns];
+        z += worker->u[glm->base.data->x.columns];
     return worker->s * z + worker->b;
 }
 
@@ -192,7 +192,7 @@ void pl_sgd_begin(pl_sgd *sgd, pl_sgd_worker *worker) {
     worker->touched = 0;
     worker->s = worker->folded = 1.0;
     worker->elapsed = worker->tau = worker->shrunk = worker->b_sum = 0;
-    worker->b = glm->intercept == PL_FREE && !sgd->in_place ? worker->v[glm->data->x.columns] : 0.0;
+    worker->b = glm->intercept == PL_FREE && !sgd->in_place ? worker->v[glm->base.data->x.columns] : 0.0;
     for (uint64_t e = 0; e < worker->supported && !sgd->in_place; e++) {
         uint64_t j = entry_of(worker, e);
         if (worker->cells)
@@ -207,7 +207,7 @@ void pl_sgd_begin(pl_sgd *sgd, pl_sgd_worker *worker) {
 }
 
 void pl_sgd_visit(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t bucket, double rate) {
-    const pl_matrix *x = &sgd->glm->data->x;
+    const pl_matrix *x = &sgd->glm->base.data->x;
     for (uint64_t i = pl_bucket_row(bucket); i < pl_bucket_end(bucket); i++) {
         if (sgd->in_place)
             shared_row(sgd, worker, i, rate);
@@ -225,7 +225,7 @@ double pl_sgd_entry(const pl_sgd *sgd, const pl_sgd_worker *worker, uint64_t j) 
         return sgd->v[j];
     if (worker->cells)
         return (double)worker->cells[j].w;
-    if (glm->intercept == PL_FREE && j == glm->data->x.columns)
+    if (glm->intercept == PL_FREE && j == glm->base.data->x.columns)
         return worker->b;
     return worker->s * (worker->clock ? pl_soft(worker->u[j], worker->elapsed - worker->clock[j]) : worker->u[j]);
 }
@@ -236,7 +236,7 @@ static double end_mean(pl_sgd *sgd, pl_sgd_worker *worker) {
     double steps = (double)worker->steps, shrink = worker->shrunk / steps;
     for (uint64_t e = 0; e < worker->supported; e++) {
         uint64_t j = entry_of(worker, e);
-        bool free = glm->intercept == PL_FREE && j == glm->data->x.columns;
+        bool free = glm->intercept == PL_FREE && j == glm->base.data->x.columns;
         double sum = free ? worker->b_sum : worker->tau * worker->u[j] + worker->mean[j];
         worker->change[e] = sum / steps - shrink * worker->v[j];
     }
