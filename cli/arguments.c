@@ -96,9 +96,9 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
 
 /* Finds the option of this command with this letter. Returns NULL if there is none. */
 static const pl_setting *find_letter(const command *command, const char *word) {
-    for (unsigned i = 0; i < pl_settings_count && word[0] && !word[1]; i++)
-        if (pl_settings[i].letter == word[0] && pl_settings[i].commands & command->options)
-            return &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count() && word[0] && !word[1]; i++)
+        if (pl_setting_at(i)->letter == word[0] && pl_setting_at(i)->commands & command->options)
+            return pl_setting_at(i);
     return NULL;
 }
 
@@ -142,7 +142,7 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
     arguments->command = command;
     pl_settings_defaults(&arguments->settings);
     if (command->problem)
-        snprintf(arguments->settings.problem, sizeof arguments->settings.problem, "%s", command->problem);
+        arguments->settings.problem = command->problem;
     status = pl_take(&arguments->operands, (uint64_t)count + 1, sizeof *arguments->operands, "arguments", error);
     while (words.next < words.count && status == PARLEY_OK && !arguments->help)
         status = take_word(arguments, &words, &operands_only, error);
@@ -156,4 +156,5 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
 void arguments_close(arguments *arguments) {
     pl_free(arguments->operands);
     arguments->operands = NULL;
+    pl_settings_clear(&arguments->settings);
 }

@@ -116,19 +116,19 @@ static void print_option(FILE *file, const command *command, const pl_setting *r
 
 static void print_options(FILE *file, const command *command) {
     unsigned count = 0;
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        count += (pl_settings[i].commands & command->options) != 0;
+    for (unsigned i = 0; i < pl_settings_count(); i++)
+        count += (pl_setting_at(i)->commands & command->options) != 0;
     const char *heading = count < MANY_OPTIONS ? NULL : "", *printed = NULL;
     fputs(heading ? "" : "\nOptions:\n", file);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        if (heading && pl_settings[i].heading)
-            heading = pl_settings[i].heading;
-        if (!(pl_settings[i].commands & command->options))
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        if (heading && pl_setting_at(i)->heading)
+            heading = pl_setting_at(i)->heading;
+        if (!(pl_setting_at(i)->commands & command->options))
             continue;
         if (heading != printed)
             fprintf(file, "\n%s:\n", heading);
         printed = heading;
-        print_option(file, command, &pl_settings[i]);
+        print_option(file, command, pl_setting_at(i));
     }
     entry(file, "--help", OPTION_COLUMN, "print this help");
 }

@@ -23,7 +23,7 @@ static parley_status check(const void *user, parley_error *error) {
     const run *run = user;
     const parley_settings *settings = run->settings;
     parley_status status = PARLEY_OK;
-    if (*settings->fold_file && pl_setting_given(settings, "folds"))
+    if (*pl_linear_settings_of(settings)->fold_file && pl_setting_given(settings, "folds"))
         status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file already sets the number of folds; leave out --folds");
     if (status == PARLEY_OK)
         status = pl_cv_check(settings, error);

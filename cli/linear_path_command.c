@@ -32,7 +32,7 @@ static parley_status save(const void *path, const char *file, parley_error *erro
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
-    const pl_path_plan plan = {.all = settings->full_path};
+    const pl_path_plan plan = {.all = pl_linear_settings_of(settings)->full_path};
     bool first = engine->here == 0; /* its results are reported */
     parley_data *data = NULL;
     pl_path *path = NULL;

@@ -11,10 +11,10 @@ static int widest(int width, const char *name) { return (int)strlen(name) > widt
 
 static void list_settings(void) {
     int width = NAME_COLUMN;
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        width = command_reads(&pl_settings[i]) ? widest(width, pl_settings[i].name) : width;
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count(); i++)
+        width = command_reads(pl_setting_at(i)) ? widest(width, pl_setting_at(i)->name) : width;
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        const pl_setting *row = pl_setting_at(i);
         if (!command_reads(row))
             continue;
         printf("  %-*s %s%s%s%s\n", width, row->name, row->help, *row->initial ? " [" : "", row->initial,

@@ -141,7 +141,7 @@ static parley_status open_printer(printer *printer, const parley_settings *setti
 static parley_status reading_settings(const parley_settings *given, parley_settings **out, parley_error *error) {
     parley_status status = pl_settings_copy(given, out, error);
     if (status == PARLEY_OK && strcmp(given->format, "json") == 0)
-        memcpy((*out)->format, "auto", sizeof "auto");
+        (*out)->format = "auto";
     return status;
 }
 
@@ -165,7 +165,7 @@ static parley_status work(const arguments *arguments, parley_error *error) {
         pl_free(printer.blocks[i].text);
     lines_close(&printer.lines);
     pl_free(printer.values);
-    pl_free(reading);
+    parley_settings_free(reading);
     parley_model_free(model);
     return status;
 }

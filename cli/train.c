@@ -192,15 +192,15 @@ static int report(const void *user) {
 }
 
 int train_run(const arguments *arguments) {
-    static parley_settings settings;
-    run run = {.command = arguments->command,
-               .settings = &settings,
-               .inputs = {arguments->operands, arguments->count},
-               .started = pl_now()};
+    parley_error error;
+    run run = {.command = arguments->command, .inputs = {arguments->operands, arguments->count}, .started = pl_now()};
     if (pl_stream_of(&arguments->settings))
         return stream_run(arguments);
-    settings = arguments->settings;
-    pl_this_machine(&settings, run.machine, sizeof run.machine);
+    if (pl_settings_copy(&arguments->settings, &run.settings, &error) != PARLEY_OK)
+        return fail(arguments->command, &error);
+    pl_this_machine(run.settings, run.machine, sizeof run.machine);
     progress_open(&run.view, run.settings);
-    return fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
+    int code = fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
+    parley_settings_free(run.settings);
+    return code;
 }

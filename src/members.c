@@ -1,10 +1,25 @@
 /* members.c: all members of all kinds, in the order in which `parley list` shows them. A new member is a file of its
  * own and a row here. The row declares a loss; other members are declared in the header of their kind. */
 #include "data/format.h"
+#include "linear/linear_settings.h"
 #include "linear/stream/linear_stream.h"
-#include "network/net.h"
-#include "topics/lda.h"
 #include "train/presets.h"
+
+/* A build without a wing (cmake -DPARLEY_WITHOUT=topics) leaves out its members. */
+#ifdef PARLEY_WITHOUT_TOPICS
+#define WITH_TOPICS(...)
+#else
+#define WITH_TOPICS(...) __VA_ARGS__
+#include "topics/lda.h"
+#include "topics/topic_settings.h"
+#endif
+#ifdef PARLEY_WITHOUT_NETWORK
+#define WITH_NETWORK(...)
+#else
+#define WITH_NETWORK(...) __VA_ARGS__
+#include "network/net.h"
+#include "network/net_settings.h"
+#endif
 
 /* Tests add members of their own with a header that defines the following three. */
 #ifdef PL_EXTRA_MEMBERS
@@ -41,20 +56,34 @@ const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_own_list pl_own_lists[] = {{"losses", pl_loss_at}, {NULL, NULL}};
 
+/* In the order in which help shows them. */
+const pl_settings_table *const pl_settings_tables[] = {
+    &pl_linear_settings_problem,
+    &pl_settings_data_and_method,
+    &pl_linear_settings_method,
+    &pl_linear_settings_path,
+    &pl_settings_plan,
+    WITH_TOPICS(&pl_topic_settings_all, ) WITH_NETWORK(&pl_net_settings_all, ) & pl_settings_run,
+    NULL};
+const pl_settings_wing *const pl_settings_wings[] = {&pl_linear_wing,
+                                                     WITH_TOPICS(&pl_topic_wing, ) WITH_NETWORK(&pl_net_wing, ) NULL};
+
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
-const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda,
-                                              &pl_problem_network PL_EXTRA_PROBLEMS};
+const pl_problem_type *const pl_problems[] = {
+    &pl_problem_linear, WITH_TOPICS(&pl_problem_lda, ) WITH_NETWORK(&pl_problem_network, ) PL_EXTRA_PROBLEMS};
 const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
 
-const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd,   &pl_local_gradient,           &pl_local_sgd,
-                                          &pl_local_svi,  &pl_local_gibbs, &pl_local_mlp PL_EXTRA_LOCALS};
+const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient, &pl_local_sgd,
+                                          WITH_TOPICS(&pl_local_svi, &pl_local_gibbs, ) WITH_NETWORK(&pl_local_mlp, )
+                                              PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
-const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
-                                              &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
-                                              &pl_combine_lbfgs,  &pl_combine_sum,       &pl_combine_step_optimiser};
+const pl_combine_type *const pl_combines[] = {
+    &pl_combine_add,    &pl_combine_average,   &pl_combine_step,
+    &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
+    &pl_combine_lbfgs,  &pl_combine_sum,       WITH_NETWORK(&pl_combine_step_optimiser, )};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
@@ -165,11 +194,14 @@ const pl_preset pl_presets[] = {
      LINEAR(sgd, sum, peer),
      .defaults = {{"local_epochs", "0.1"}}},
     {.name = "hogwild", .help = "sgd of all workers on one shared model, without locks", LINEAR(sgd, average, shared)},
+#ifndef PARLEY_WITHOUT_TOPICS
     {.name = "ma-lda", .help = "svi on shards, topics averaged after each pass", TOPICS(svi, average, allreduce)},
     {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},
     {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
     {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
     {.name = "angel-lda", .help = "collapsed sampling, counts on parameter servers", TOPICS(gibbs, sum, server)},
+#endif
+#ifndef PARLEY_WITHOUT_NETWORK
     {.name = "minibatch-sgd", .help = "gradient steps on batches, by allreduce", NETWORK(step_optimiser, allreduce)},
     {.name = "mllib-sgd",
      .help = "gradient steps on all rows through a driver, as in Spark's MLlib",
@@ -187,6 +219,7 @@ const pl_preset pl_presets[] = {
      .help = "ps-sync that goes on without the slowest worker of each clock",
      NETWORK(step_optimiser, server),
      .defaults = {{"backups", "1"}}},
+#endif
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 

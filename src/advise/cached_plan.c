@@ -54,10 +54,10 @@ parley_status pl_follow_cached_plan(const parley_data *data, const char *path, c
             snprintf(said, size, "method: auto follows the plan in %.300s, which expects %.4g seconds", file,
                      forecast.seconds);
         else
-            pl_settings_assign(settings, before); /* the file is damaged */
+            status = pl_settings_assign(settings, before, error); /* the file is damaged */
         pl_forecast_close(&forecast);
     }
-    pl_free(before);
+    parley_settings_free(before);
     json_decref(choice);
-    return PARLEY_OK;
+    return status;
 }

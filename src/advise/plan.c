@@ -154,7 +154,7 @@ static parley_status check_one(const parley_settings *settings, const pl_configu
     status = pl_configure(copy, of, error);
     if (status == PARLEY_OK)
         status = pl_train_check(copy, error);
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }
 

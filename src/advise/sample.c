@@ -30,25 +30,15 @@ static parley_status total_weight(pl_engine *engine, const parley_data *data, do
     return data->spread ? pl_sum_ranks(engine, total, 1, error) : PARLEY_OK;
 }
 
-/* Penalties that depend on the number of rows are those of all rows: C and alpha are relative to the sum of the losses,
- * and the default is 1 over the sum of the weights. */
-static parley_status keep_penalty(pl_sample *sample, pl_engine *engine, const parley_data *data, parley_error *error) {
+/* Lets the problem keep what depends on the number of rows as it is for all rows. */
+static parley_status keep_problem(pl_sample *sample, pl_engine *engine, const parley_data *data, parley_error *error) {
     parley_settings *settings = sample->settings;
     double total, part;
-    char number[40];
     parley_status status = total_weight(engine, data, &total, error);
     if (status == PARLEY_OK)
         status = total_weight(engine, sample->data, &part, error);
-    if (status != PARLEY_OK || !isnan(settings->lambda))
-        return status;
-    if (!isnan(settings->c))
-        settings->c *= total / part;
-    else if (!isnan(settings->alpha))
-        settings->alpha *= strcmp(settings->loss, "squared") == 0 && settings->l1_ratio == 0 ? part / total : 1.0;
-    else {
-        pl_number_text(1.0 / total, number, sizeof number);
-        status = pl_setting_set(settings, 0, "lambda", number, error);
-    }
+    if (status == PARLEY_OK && pl_settings_problem(settings)->rules->sample)
+        pl_settings_problem(settings)->rules->sample(settings, total, part);
     return status;
 }
 
@@ -59,7 +49,7 @@ parley_status pl_sample_open(pl_sample *sample, pl_engine *engine, const parley_
     if (status == PARLEY_OK)
         status = draw(sample, engine, data, settings->seed, share, error);
     if (status == PARLEY_OK)
-        status = keep_penalty(sample, engine, data, error);
+        status = keep_problem(sample, engine, data, error);
     if (status != PARLEY_OK)
         pl_sample_close(sample);
     return status;
@@ -67,6 +57,6 @@ parley_status pl_sample_open(pl_sample *sample, pl_engine *engine, const parley_
 
 void pl_sample_close(pl_sample *sample) {
     parley_data_free(sample->data);
-    pl_free(sample->settings);
+    parley_settings_free(sample->settings);
     *sample = (pl_sample){0};
 }

@@ -249,14 +249,15 @@ parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *samp
             break;
         const pl_laboratory *mine = next.sample < 1 && sample ? sample : all;
         running self = {.laboratory = mine, .settings = copy};
-        pl_settings_assign(copy, mine->settings);
-        status = configure_trial(copy, &next.of, next.gap, next.rounds, error);
+        status = pl_settings_assign(copy, mine->settings, error);
+        if (status == PARLEY_OK)
+            status = configure_trial(copy, &next.of, next.gap, next.rounds, error);
         if (status == PARLEY_OK)
             status = train(all->engine, &self, error);
         if (status == PARLEY_BAD_USAGE || status == PARLEY_NO_MEMORY)
             status = PARLEY_OK; /* the first rank fails alike, and decides */
     }
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }
 
@@ -292,6 +293,6 @@ parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configurati
         pl_free(out->points);
         out->points = NULL;
     }
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }

@@ -35,11 +35,11 @@ static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
 
 static uint64_t hash_settings(const parley_settings *settings) {
     uint64_t hash = hash_text(14695981039346656037u, settings->validation);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
         char text[PL_TEXT];
-        if (!pl_settings[i].in_model || is_chosen(pl_settings[i].name))
+        if (!pl_setting_at(i)->in_model || is_chosen(pl_setting_at(i)->name))
             continue;
-        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
+        pl_setting_text(settings, pl_setting_at(i), text, sizeof text);
         hash = (hash_text(hash, text) ^ i) * 1099511628211u;
     }
     return hash;

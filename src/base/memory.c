@@ -16,7 +16,9 @@
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
 #define WORTH_HUGE ((uint64_t)256 << 10) /* bytes in random access that pay for clearing a huge page */
-#define PAGE ((uint64_t)64 << 10)        /* the largest default page size of common systems */
+#define SMALL_SPAN ((uint64_t)32 << 10)
+#define CACHE_LINE 64
+#define PAGE ((uint64_t)64 << 10) /* the largest default page size of common systems */
 
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
@@ -83,11 +85,40 @@ static bool reserve_in_file(pl_span *span, uint64_t bytes) {
     return true;
 }
 
+/* A small span would spend more time in system calls than its user does. */
+static bool reserve_on_heap(pl_span *span, uint64_t bytes) {
+    bytes = (bytes + 2 * CACHE_LINE - 1) & ~(uint64_t)(CACHE_LINE - 1);
+    char *data = aligned_alloc(CACHE_LINE, bytes);
+    if (!data)
+        return false;
+    if (span->bytes > 0)
+        memcpy(data, span->data, span->bytes);
+    memset(data + span->bytes, 0, bytes - span->bytes);
+    free(span->data);
+    *span = (pl_span){data, bytes, 0, true};
+    return true;
+}
+
+/* Moves a span that has become large from the heap to pages of its own. */
+static bool leave_heap(pl_span *span, uint64_t bytes) {
+    pl_span large = {0};
+    if (!pl_span_reserve(&large, bytes))
+        return false;
+    memcpy(large.data, span->data, span->bytes);
+    free(span->data);
+    *span = large;
+    return true;
+}
+
 bool pl_span_reserve(pl_span *span, uint64_t bytes) {
     if (bytes <= span->bytes)
         return true;
     if (span->file)
         return reserve_in_file(span, bytes);
+    if (bytes <= SMALL_SPAN && (span->heap || !span->data))
+        return !must_fail() && pl_memory_has_room(span->bytes, bytes) && reserve_on_heap(span, bytes);
+    if (span->heap)
+        return leave_heap(span, bytes);
     if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE || !pl_memory_has_room(span->bytes, bytes))
         return false;
     bool huge = bytes >= WORTH_HUGE;
@@ -99,13 +130,13 @@ bool pl_span_reserve(pl_span *span, uint64_t bytes) {
         return false;
     if (huge)
         madvise(data, bytes, MADV_HUGEPAGE);
-    *span = (pl_span){data, bytes, 0};
+    *span = (pl_span){data, bytes, 0, false};
     return true;
 }
 
 void pl_span_trim(pl_span *span, uint64_t bytes) {
     bytes = (bytes + 4095) & ~(uint64_t)4095;
-    if (bytes >= span->bytes)
+    if (bytes >= span->bytes || (span->heap && bytes > 0))
         return;
     if (bytes == 0) {
         pl_span_free(span);
@@ -118,7 +149,9 @@ void pl_span_trim(pl_span *span, uint64_t bytes) {
 }
 
 void pl_span_free(pl_span *span) {
-    if (span->data)
+    if (span->heap)
+        free(span->data);
+    else if (span->data)
         munmap(span->data, span->bytes);
     if (span->file)
         close(span->file - 1);

@@ -17,12 +17,13 @@ void pl_free(void *memory);
 /* Like pl_alloc, but stores the memory in `*out` and reports a failure with a message that names `what`. */
 parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what, parley_error *error);
 
-/* A large array that can grow without copying, on huge pages if the kernel has them. Pages that were never written cost
- * nothing. */
+/* An array that begins with zeros. A large one can grow without copying, and is on huge pages if the kernel has them.
+ * Pages that were never written cost nothing. */
 typedef struct pl_span {
     void *data;
     uint64_t bytes; /* reserved */
     int file;       /* 1 + the descriptor of the file that holds it; 0: it is in memory */
+    bool heap;      /* it is so small that it comes from the heap */
 } pl_span;
 
 bool pl_span_reserve(pl_span *span, uint64_t bytes); /* grows to at least `bytes`; false: out of memory */

@@ -1,8 +1,8 @@
 /* pool.c: threads take tasks from a shared counter, and a run ends when its tasks are done, so it does not wait for a
  * helper that the kernel has not scheduled. A waiting thread spins for some hundred microseconds, because rounds are
- * short, and then sleeps. Threads are pinned to one core each while the pool is open: otherwise the kernel keeps a new
- * thread on its creator's core for 20 ms, which is longer than many runs, and sometimes puts two threads on one core.
- */
+ * short, and then sleeps. Threads are pinned to one core each until the pool is closed: otherwise the kernel keeps a
+ * new thread on its creator's core for 20 ms, which is longer than many runs, and sometimes puts two threads on one
+ * core. */
 #define _GNU_SOURCE /* affinity */
 #include "base/pool.h"
 
@@ -19,7 +19,8 @@
 #define SPINS 20000
 
 struct pl_pool {
-    unsigned threads, started, spins, cores;
+    unsigned threads, spins, cores;
+    unsigned wanted, started; /* helpers */
     pthread_t *handles;
     pthread_mutex_t mutex;
     pthread_cond_t wake, idle;
@@ -31,7 +32,8 @@ struct pl_pool {
     unsigned sleeping;
     bool owner_sleeps;
     atomic_bool stop; /* a late helper checks it after the run that it missed */
-    bool pinned;      /* the owner and the helpers have one core each */
+    bool pins;        /* the owner and the helpers will have one core each, */
+    bool pinned;      /* and do */
     int home;
     cpu_set_t allowed; /* cores of the owner before it was pinned */
     bool outer_pinned; /* the owner was pinned already, by another pool that had these cores */
@@ -177,6 +179,25 @@ static bool start_helper(pl_pool *pool, unsigned i) {
     return started;
 }
 
+static void pin_to_cores(pl_pool *pool) {
+    pool->pins = false;
+    pool->home = sched_getcpu();
+    if (pool->home >= 0 && CPU_ISSET(pool->home, &pool->allowed)) {
+        cpu_set_t core = core_of(pool, 0);
+        pool->pinned = pin_owner(pool, &core);
+    }
+}
+
+/* The first run with several tasks starts the helpers, since many fits are over before a thread has begun. Tasks are
+ * shared by those that could be started. */
+static void start_helpers(pl_pool *pool) {
+    if (pool->pins)
+        pin_to_cores(pool);
+    while (pool->wanted > pool->started && start_helper(pool, pool->started))
+        pool->started++;
+    pool->wanted = pool->started;
+}
+
 unsigned pl_pool_threads(const pl_pool *pool) { return pool->threads; }
 unsigned pl_pool_cores(const pl_pool *pool) { return pool->cores; }
 
@@ -193,6 +214,7 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
             task(context, i);
         return;
     }
+    start_helpers(pool);
     pool->task = task;
     pool->context = context;
     atomic_store(&pool->left, tasks);
@@ -242,26 +264,15 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
         return pl_fail_memory(error, "threads", threads * sizeof *handles);
     }
     pool->threads = threads;
+    pool->wanted = threads - 1;
     pool->cores = cores;
     pool->handles = handles;
     pool->spins = threads <= cores ? SPINS : 0;
     pool->allowed = allowed;
-    pool->home = sched_getcpu();
-    pool->pinned = known && threads > 1 && threads <= cores && pool->home >= 0 && CPU_ISSET(pool->home, &allowed);
-    if (pool->pinned) {
-        cpu_set_t core = core_of(pool, 0);
-        pool->pinned = pin_owner(pool, &core);
-    }
+    pool->pins = known && threads > 1 && threads <= cores;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
-    while (pool->started + 1 < threads) {
-        if (!start_helper(pool, pool->started)) {
-            pl_pool_close(pool);
-            return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; use fewer with --threads", threads);
-        }
-        pool->started++;
-    }
     *out = pool;
     return PARLEY_OK;
 }

@@ -1,4 +1,5 @@
-/* settings.c: the settings table. What is made from it is in settings_text.c. */
+/* settings.c: the settings that belong to no problem in particular. Those of a wing are in its own folder. What is made
+ * from the tables is in settings_text.c. */
 #include "base/settings.h"
 
 #include <math.h>
@@ -9,67 +10,17 @@
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
 #define FOR_WORDS (PL_FOR_TOPICS | PL_FOR_CONVERT | PL_FOR_INFO)
 
-const pl_setting pl_settings[] = {
-    {"loss", PL_WORD, PL_FOR_LINEAR, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
-     .in_model = true, .heading = "The problem",
-     .help = "loss function; auto: logistic for two labels, softmax for 3 to 64 whole-number labels that "
-             "repeat, otherwise squared",
-     AT(loss)},
-    {"huber_width", PL_REAL, PL_FOR_LINEAR, "1.35", 1e-100, 1e100, .value_name = "X", .optional = true,
-     .in_model = true,
-     .help = "loss huber: absolute error, in units of the label, up to which the loss is quadratic; beyond it, linear",
-     AT(huber_width)},
-    {"epsilon", PL_REAL, PL_FOR_LINEAR, "0.1", 0, 1e100, .value_name = "X", .optional = true, .in_model = true,
-     .help = "losses epsilon-insensitive and squared-epsilon-insensitive: absolute error that costs nothing, in units "
-             "of the label",
-     AT(epsilon)},
-    {"quantile", PL_REAL, PL_FOR_LINEAR, "0.5", 1e-6, 1 - 1e-6, .value_name = "X", .optional = true, .in_model = true,
-     .help = "loss quantile: share of the labels that should lie below the prediction; 0.5: the median", AT(quantile)},
-    {"power", PL_REAL, PL_FOR_LINEAR, "1.5", 1.001, 1.999, .value_name = "X", .optional = true, .in_model = true,
-     .help = "loss tweedie: the variance of labels is proportional to this power of their mean; 1 is --loss poisson, 2 "
-             "is --loss gamma",
-     AT(power)},
-    {"lambda", PL_REAL, PL_FOR_LINEAR_ONE | PL_FOR_PLAN, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true,
-     .in_model = true,
-     .help =
-         "strength of the penalty, relative to the mean loss; auto: 1 / sum of weights, which is C = 1 in LIBLINEAR",
-     AT(lambda)},
-    {"C", PL_REAL, PL_FOR_LINEAR_ONE | PL_FOR_PLAN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true,
-     .help = "the strength as in LIBLINEAR and scikit-learn's classifiers: lambda = 1 / (C x sum of weights)", AT(c)},
-    {"alpha", PL_REAL, PL_FOR_LINEAR_ONE | PL_FOR_PLAN, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true,
-     .help = "the strength as in scikit-learn's regressions: lambda = alpha, or alpha / sum of weights for squared "
-             "loss without L1, as in Ridge",
-     AT(alpha)},
-    {"l1_ratio", PL_REAL, PL_FOR_LINEAR, "0", 0, 1, .value_name = "X", .in_model = true,
-     .help = "share of the penalty that is L1: 0 is ridge, 1 is lasso, between them is elastic net", AT(l1_ratio)},
-    {"intercept", PL_CHOICE, PL_FOR_LINEAR, "free", .choices = "free|penalised|none", .value_name = "KIND",
-     .in_model = true, .help = "free: not penalised; penalised: treated as a column of ones; none: no intercept",
-     AT(intercept)},
+static const pl_setting data_and_method[] = {
     {"standardise", PL_FLAG, PL_FOR_LINEAR | PL_FOR_NETWORK, "false", .in_model = true,
      .help = "linear models: penalise as if every column had variance 1; networks: train on columns, and on targets of "
              "squared loss, of mean 0 and variance 1; the model still applies to the original columns",
      AT(standardise)},
-    {"penalty_factors", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,
-     .help =
-         "NAME=F,NAME=F: factors of the penalty by column (0: no penalty), where NAME is a column's name or number; "
-         "or a file with one factor per column",
-     AT(penalty_factors)},
-    {"non_negative", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
-     .help = "keep the coefficients of columns at 0 or more", AT(non_negative)},
     {"inference", PL_FLAG, PL_FOR_LINEAR_ONE | PL_FOR_INFO, "false",
      .help = "train: store standard errors of coefficients, for losses squared, logistic and poisson without L1 "
              "penalty; info: show them with z, p and 95 % intervals",
      AT(inference)},
     {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
      .help = "file with one non-negative weight per row of the data", AT(weights)},
-    {"class_weights", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,
-     .help =
-         "balanced: all classes have the same total weight; LABEL=W,LABEL=W: factors for the weights of rows, by label",
-     AT(class_weights)},
-    {"positive", PL_WORD, PL_FOR_LINEAR, "", .value_name = "LABEL", .in_model = true,
-     .help = "which of two labels is the positive class, as a number or a name; the larger one unless given. With "
-             "preset online the two labels may then have any values",
-     AT(positive)},
     {"problem", PL_WORD, 0, "linear", .list = "problems", .value_name = "NAME",
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
     {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
@@ -123,6 +74,12 @@ const pl_setting pl_settings[] = {
      .help = "text: leave out words that are in more documents; up to 1: a share of them", AT(max_documents)},
     {"words", PL_WHOLE, FOR_WORDS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .help = "text: keep only the N most frequent words", AT(words)},
+    {"spill", PL_WORD, PL_FOR_TOPICS | PL_FOR_LINEAR_ONE, "", .value_name = "FOLDER",
+     .help =
+         "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
+     AT(spill)},
+    {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
+     .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"labels", PL_WORD, PL_FOR_READING, "", .value_name = "FILE",
      .help = "IDX: file of labels; default: the name of DATA with `labels` for `images` and `idx1` for `idx3`",
      AT(labels)},
@@ -201,6 +158,11 @@ const pl_setting pl_settings[] = {
      AT(updates)},
     {"batch_fraction", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "share of its rows that a worker samples for one gradient; 1: all rows", AT(batch_fraction)},
+    {"batch", PL_WORD, PL_FOR_TOPICS | PL_FOR_NETWORK, "auto", .value_name = "N", .optional = true, .in_model = true,
+     .help =
+         "rows of a step: for topics, documents between two steps of svi (auto: by their number); for networks, rows "
+         "of all workers together (auto: 100); all: all rows",
+     AT(batch)},
     {"rate", PL_REAL, PL_FOR_TRAIN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true, .optional = true,
      .in_model = true,
      .help = "learning rate; auto: found on a sample of the data, or for networks 0.004 with adam, 0.05 with adagrad, "
@@ -214,15 +176,9 @@ const pl_setting pl_settings[] = {
          "normalised: per column, by its gradients, and by its scale too; for networks, step: multiplied by --decay "
          "every --decay-every passes; cosine, their auto: falls to 0 by the last pass",
      AT(schedule)},
-    {"average_iterates", PL_FLAG, PL_FOR_LINEAR, "false", .optional = true, .in_model = true,
-     .help = "a worker offers the mean of its iterates in the round instead of the last one", AT(average_iterates)},
-    {"reweight", PL_FLAG, PL_FOR_LINEAR, "false", .optional = true, .in_model = true,
-     .help = "count a worker's rows K times, as if its shard were the whole data", AT(reweight)},
     {"passes", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
      .in_model = true, .help = "stop after this many passes over the data; auto: one over a stream, otherwise no limit",
      AT(passes)},
-    {"history", PL_WHOLE, PL_FOR_LINEAR, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
-     .help = "pairs of steps and gradient changes that lbfgs keeps", AT(history)},
     {"staleness", PL_WORD, PL_FOR_TRAIN, "0", .value_name = "N|async", .optional = true, .in_model = true,
      .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
              "bounded (SSP); async: nobody waits (ASP)",
@@ -264,28 +220,12 @@ const pl_setting pl_settings[] = {
      AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
-    {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",
-     .help = "number of lambdas, decreasing evenly on a log scale from the smallest at which all coefficients are 0",
-     AT(lambdas)},
-    {"lambda_ratio", PL_REAL, PL_FOR_PATH | PL_FOR_CV, "auto", 1e-12, 1, .value_name = "X", .may_be_auto = true,
-     .help = "ratio of the last lambda to the first; auto: 1e-2 if there are more columns than rows, otherwise 1e-4",
-     AT(lambda_ratio)},
-    {"lambda_list", PL_WORD, PL_FOR_PATH | PL_FOR_CV, "", .value_name = "X,X,...", .help = "use these lambdas instead",
-     AT(lambda_list)},
-    {"full_path", PL_FLAG, PL_FOR_PATH | PL_FOR_CV, "false",
-     .help = "continue to the last lambda; by default a path ends, as in glmnet, when the share of deviance explained "
-             "exceeds 0.999 or grows by less than 1e-5 of itself, unless columns differ much in scale",
-     AT(full_path)},
-    {"folds", PL_WHOLE, PL_FOR_CV, "5", 2, 1000, .value_name = "N", .heading = "Cross-validation",
-     .help = "number of folds, drawn by --seed with each label spread evenly", AT(folds)},
-    {"fold_file", PL_WORD, PL_FOR_CV, "", .value_name = "FILE",
-     .help = "file with one whole number per row, the row's fold, instead of random folds", AT(fold_file)},
-    {"choose", PL_CHOICE, PL_FOR_CV, "best", .choices = "best|1se", .value_name = "RULE",
-     .help = "best: the lambda with the best mean metric; 1se: the largest lambda within one standard error of it",
-     AT(choose)},
-    {"l1_ratios", PL_WORD, PL_FOR_CV, "", .value_name = "X,X,...",
-     .help = "cross-validate each of these values of --l1-ratio, and choose the best pair of it and lambda",
-     AT(l1_ratios)},
+};
+
+const pl_settings_table pl_settings_data_and_method = {data_and_method,
+                                                       sizeof data_and_method / sizeof *data_and_method, NULL};
+
+static const pl_setting plan[] = {
     {"target", PL_REAL, PL_FOR_PLAN, "1e-4", 0, 1e300, .value_name = "X", .heading = "The plan",
      .help = "what the run is to reach: a relative duality gap, as --gap of parley train, or what --target-of names",
      AT(target)},
@@ -311,93 +251,11 @@ const pl_setting pl_settings[] = {
      .help = "share of the rows on which convergence is measured, as in 10%, or all; auto: fewer than all if the "
              "experiments have no time for some passes over them",
      AT(sample)},
-    {"topics", PL_WHOLE, PL_FOR_TOPICS, "10", 1, 1000000, .value_name = "K", .in_model = true,
-     .heading = "Topic models", .help = "number of topics", AT(topics)},
-    {"topic_alpha", PL_REAL, PL_FOR_TOPICS, "0.1", 1e-10, 1e10, .value_name = "X", .option = "alpha",
-     .may_be_auto = true, .in_model = true,
-     .help = "prior of topics in a document, the same for each topic; auto: learnt, one for each topic",
-     AT(topic_alpha)},
-    {"eta", PL_REAL, PL_FOR_TOPICS, "0.01", 1e-10, 1e10, .value_name = "X", .may_be_auto = true, .in_model = true,
-     .help = "prior of words in a topic, the same for each word; auto: learnt", AT(eta)},
-    {"topic_inference", PL_CHOICE, PL_FOR_TOPICS, "collapsed", .choices = "collapsed|variational", .value_name = "KIND",
-     .option = "inference", .optional = true, .in_model = true,
-     .help = "updates of svi: collapsed (CVB0), which predict better, or those of variational Bayes",
-     AT(topic_inference)},
-    {"batch", PL_WORD, PL_FOR_TOPICS | PL_FOR_NETWORK, "auto", .value_name = "N", .optional = true, .in_model = true,
-     .help =
-         "rows of a step: for topics, documents between two steps of svi (auto: by their number); for networks, rows "
-         "of all workers together (auto: 100); all: all rows",
-     AT(batch)},
-    {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
-     .in_model = true, .help = "rate of step t of svi: (tau0 + t)^-kappa; auto: 1 if collapsed, 10 if variational",
-     AT(tau0)},
-    {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
-     .help = "exponent of the rate of svi", AT(kappa)},
-    {"inner_steps", PL_WHOLE, PL_FOR_TOPICS, "100", 1, 100000, .value_name = "N", .optional = true, .in_model = true,
-     .help = "most iterations of svi on the topics of one document", AT(inner_steps)},
-    {"inner_tolerance", PL_REAL, PL_FOR_TOPICS, "0.01", 0, 1, .value_name = "X", .optional = true, .in_model = true,
-     .help = "those iterations end when this share of the document's words changes topics", AT(inner_tolerance)},
-    {"burn_in", PL_WHOLE, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
-     .in_model = true, .help = "gibbs: passes before samples are averaged; auto: half of --passes", AT(burn_in)},
-    {"sampler", PL_CHOICE, PL_FOR_TOPICS, "auto", .choices = "auto|dense|sparse", .value_name = "KIND",
-     .optional = true, .in_model = true,
-     .help =
-         "gibbs: dense computes the weights of all topics for each token, sparse those that its document has; auto: "
-         "by the number of topics",
-     AT(sampler)},
-    {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
-     .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
-    {"spill", PL_WORD, PL_FOR_TOPICS | PL_FOR_LINEAR_ONE, "", .value_name = "FOLDER",
-     .help =
-         "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
-     AT(spill)},
-    {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
-     .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
-    {"hidden", PL_WORD, PL_FOR_NETWORK, "128", .value_name = "N,N,...", .in_model = true, .heading = "Networks",
-     .help = "units of the hidden layers, from the first to the last; 0: no hidden layer", AT(hidden)},
-    {"activation", PL_CHOICE, PL_FOR_NETWORK, "relu", .choices = "relu|tanh|logistic|identity", .value_name = "KIND",
-     .in_model = true, .help = "function of the hidden units", AT(activation)},
-    {"network_loss", PL_CHOICE, PL_FOR_NETWORK, "auto", .choices = "auto|softmax|squared", .value_name = "KIND",
-     .option = "loss", .in_model = true,
-     .help = "softmax: cross-entropy of classes; squared: half the squared error; auto: softmax for 2 to 64 "
-             "whole-number labels that repeat, and for words, otherwise squared",
-     AT(network_loss)},
-    {"classes", PL_WHOLE, PL_FOR_NETWORK, "auto", 2, 64, .value_name = "N", .may_be_auto = true, .in_model = true,
-     .help = "loss softmax: labels are 0 to N - 1, even if some are not in DATA; auto: the labels of DATA",
-     AT(classes)},
-    {"targets", PL_WORD, PL_FOR_NETWORK, "", .value_name = "COLUMNS", .in_model = true,
-     .help = "loss squared: further columns to predict beside the label, as names or numbers separated by commas; they "
-             "are not inputs",
-     AT(targets)},
-    {"network_lambda", PL_REAL, PL_FOR_NETWORK, "0", 0, 1e10, .value_name = "X", .option = "lambda", .in_model = true,
-     .help = "strength of the L2 penalty of weights, relative to the mean loss", AT(network_lambda)},
-    {"dropout", PL_REAL, PL_FOR_NETWORK, "0", 0, 0.99, .value_name = "X", .in_model = true,
-     .help = "probability with which a hidden unit is left out of a step", AT(dropout)},
-    {"input_scale", PL_REAL, PL_FOR_NETWORK, "auto", 1e-30, 1e30, .value_name = "X", .may_be_auto = true,
-     .in_model = true,
-     .help = "factor of all inputs in training; auto: 1/255 for IDX, whose bytes become 0 to 1, otherwise 1",
-     AT(input_scale)},
-    {"epochs", PL_WHOLE, PL_FOR_NETWORK, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
-     .help = "passes over the data, another name of --passes; auto: 10 unless another limit is given", AT(epochs)},
-    {"optimiser", PL_CHOICE, PL_FOR_NETWORK, "adam", .choices = "sgd|momentum|nesterov|adam|adagrad",
-     .value_name = "KIND", .optional = true, .in_model = true, .help = "how gradients become steps", AT(optimiser)},
-    {"momentum", PL_REAL, PL_FOR_NETWORK, "0.9", 0, 0.99999, .value_name = "X", .optional = true, .in_model = true,
-     .help = "share of the last step in the next one, with momentum and nesterov", AT(momentum)},
-    {"beta1", PL_REAL, PL_FOR_NETWORK, "0.9", 0, 0.999999, .value_name = "X", .optional = true, .in_model = true,
-     .help = "adam: decay of the mean of gradients", AT(beta1)},
-    {"beta2", PL_REAL, PL_FOR_NETWORK, "0.999", 0, 0.999999, .value_name = "X", .optional = true, .in_model = true,
-     .help = "adam: decay of the mean of squared gradients", AT(beta2)},
-    {"optimiser_epsilon", PL_REAL, PL_FOR_NETWORK, "1e-8", 1e-30, 1, .value_name = "X", .option = "epsilon",
-     .optional = true, .in_model = true, .help = "adam and adagrad: added to the root of squared gradients",
-     AT(optimiser_epsilon)},
-    {"warm_up", PL_REAL, PL_FOR_NETWORK, "0", 0, 1e6, .value_name = "X", .optional = true, .in_model = true,
-     .help = "passes in which the rate rises from 0 to its value", AT(warm_up)},
-    {"decay_every", PL_REAL, PL_FOR_NETWORK, "3", 1e-6, 1e9, .value_name = "X", .optional = true, .in_model = true,
-     .help = "schedule step: passes between two reductions of the rate", AT(decay_every)},
-    {"decay", PL_REAL, PL_FOR_NETWORK, "0.3", 1e-6, 1, .value_name = "X", .optional = true, .in_model = true,
-     .help = "schedule step: factor of the rate at each reduction", AT(decay)},
-    {"clip", PL_REAL, PL_FOR_NETWORK, "0", 0, 1e30, .value_name = "X", .optional = true, .in_model = true,
-     .help = "largest norm of a gradient; longer ones are shortened to it; 0: none is", AT(clip)},
+};
+
+const pl_settings_table pl_settings_plan = {plan, sizeof plan / sizeof *plan, NULL};
+
+static const pl_setting run[] = {
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,
      .heading = "Stopping and evaluation",
      .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},
@@ -493,4 +351,4 @@ const pl_setting pl_settings[] = {
      AT(quiet)},
 };
 
-const unsigned pl_settings_count = sizeof pl_settings / sizeof *pl_settings;
+const pl_settings_table pl_settings_run = {run, sizeof run / sizeof *run, NULL};

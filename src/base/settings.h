@@ -1,5 +1,9 @@
 /* settings.h: every setting of Parley, one row each. The row makes the default, the bounds, the flag, the help, the
- * documentation, the completion, the JSON key and the model's metadata key. */
+ * documentation, the completion, the JSON key and the model's metadata key.
+ *
+ * Rows are in tables. Settings of no problem in particular are fields of parley_settings; those of a wing are fields of
+ * a struct of its own, for which parley_settings has room. Texts are pointers to static text or into memory that the
+ * settings own. */
 #ifndef PL_SETTINGS_H
 #define PL_SETTINGS_H
 
@@ -9,8 +13,8 @@
 
 #define PL_TEXT 4096
 #define PL_MOST_SETTINGS 192
+#define PL_WING_BYTES 1024 /* room for the settings of all wings */
 
-typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule {
     PL_ANY,
     PL_CONSTANT,
@@ -26,9 +30,6 @@ typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
 typedef enum pl_row_order { PL_AS_GIVEN, PL_BY_CONTENT } pl_row_order;
 typedef enum pl_compute { PL_MEASURED, PL_MODELLED } pl_compute;
-typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
-typedef enum pl_sampler { PL_SAMPLER_AUTO, PL_DENSE, PL_SPARSE } pl_sampler;
-typedef enum pl_topic_inference { PL_COLLAPSED, PL_VARIATIONAL } pl_topic_inference;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
 typedef enum pl_as { PL_AS_AUTO, PL_AS_TEXT, PL_AS_CSV, PL_AS_JSON } pl_as;
@@ -45,31 +46,31 @@ typedef enum pl_missing {
     PL_MISSING_REFUSED
 } pl_missing;
 
+typedef struct pl_texts pl_texts;
+
 /* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
 struct parley_settings {
     /* the problem */
-    char problem[PL_TEXT];
-    char loss[PL_TEXT];
-    double huber_width, epsilon, quantile, power;
-    double lambda, c, alpha, l1_ratio; /* the first three say one thing */
-    uint64_t intercept;                /* pl_intercept */
-    bool standardise, non_negative;
-    char penalty_factors[PL_TEXT];
+    const char *problem;
+    bool standardise;
     bool inference;
-    char weights[PL_TEXT], class_weights[PL_TEXT], positive[PL_TEXT];
+    const char *weights;
     /* reading */
-    char format[PL_TEXT];
+    const char *format;
     uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
-    char label_column[PL_TEXT], weight_column[PL_TEXT], categorical[PL_TEXT], labels[PL_TEXT];
-    char columns[PL_TEXT], ignore[PL_TEXT], missing_words[PL_TEXT], interactions[PL_TEXT];
+    const char *label_column, *weight_column, *categorical, *labels;
+    const char *columns, *ignore, *missing_words, *interactions;
     bool keep_names;
-    char to[PL_TEXT];
+    const char *vocabulary, *spill, *stop_words;
+    double min_documents, max_documents;
+    uint64_t words;
+    const char *to;
     uint64_t top;
     /* launching */
     uint64_t ranks, restarts;
-    char hosts[PL_TEXT], shell[PL_TEXT], address[PL_TEXT];
+    const char *hosts, *shell, *address;
     /* the method */
-    char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
+    const char *preset, *local, *combine, *exchange, *engine;
     uint64_t workers, lanes, threads, seed;
     uint64_t memory;        /* in MB; 0: what there is */
     double block;           /* in MB; 0: rows are not visited by blocks; NaN: if the data are larger than memory */
@@ -81,17 +82,16 @@ struct parley_settings {
     uint64_t local_steps;   /* 0: by local_epochs */
     uint64_t updates;       /* pl_updates */
     double batch_fraction, rate;
+    const char *batch;
     uint64_t schedule; /* pl_schedule */
-    uint64_t history;
-    char staleness[PL_TEXT];
+    const char *staleness;
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     uint64_t view_every;               /* clocks; 0: auto */
-    char straggler[PL_TEXT];
+    const char *straggler;
     uint64_t shared_cores; /* 0: every host has its own */
-    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT], network_change[PL_TEXT];
+    const char *network, *latency, *host_speed, *network_change;
     uint64_t compute; /* pl_compute */
-    char start[PL_TEXT];
-    bool average_iterates, reweight;
+    const char *start;
     uint64_t passes;
     /* when to stop and to look */
     double gap, tolerance;
@@ -99,63 +99,33 @@ struct parley_settings {
     double seconds;
     uint64_t evaluate_every;
     double exchange_delay, deadline;
-    char validation[PL_TEXT];
+    const char *validation;
     double validation_fraction;
-    char metric[PL_TEXT];
+    const char *metric;
     uint64_t patience;
     /* files and printing */
-    char model[PL_TEXT], log[PL_TEXT], trace[PL_TEXT], replay[PL_TEXT];
-    char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
+    const char *model, *log, *trace, *replay;
+    const char *checkpoint, *checkpoint_every, *resume;
     bool json, text, quiet;
-    char html[PL_TEXT];
+    const char *html;
     bool follow;
     uint64_t output, as; /* pl_output, pl_as */
-    char id[PL_TEXT], at[PL_TEXT];
+    const char *id, *at;
     bool header_line;
     double threshold; /* NaN: the label with the larger decision value */
     /* generate */
     uint64_t rows;
     double nonzeros;
     uint64_t text_topics;
-    /* path and cv */
-    uint64_t lambdas;
-    double lambda_ratio;
-    char lambda_list[PL_TEXT];
-    bool full_path;
-    uint64_t folds;
-    char fold_file[PL_TEXT];
-    uint64_t choose; /* pl_choose */
-    char l1_ratios[PL_TEXT];
-    /* topics */
-    uint64_t topics;
-    double topic_alpha, eta;  /* NaN: learnt */
-    uint64_t topic_inference; /* pl_topic_inference */
-    char batch[PL_TEXT];
-    double tau0, kappa, inner_tolerance;
-    uint64_t inner_steps, burn_in;
-    uint64_t sampler; /* pl_sampler */
-    char vocabulary[PL_TEXT], spill[PL_TEXT], stop_words[PL_TEXT];
-    double min_documents, max_documents;
-    uint64_t words;
-    double documents; /* NaN: those of the data */
-    /* networks */
-    char hidden[PL_TEXT], targets[PL_TEXT];
-    uint64_t activation, network_loss; /* pl_activation of net_kernel.h; 0: auto, then pl_net_loss + 1 */
-    double network_lambda, dropout;
-    uint64_t epochs;    /* passes, if it is given */
-    uint64_t classes;   /* 0: those of the data */
-    double input_scale; /* NaN: 1 / 255 for images, otherwise 1 */
-    uint64_t optimiser; /* pl_optimiser_kind of net_kernel.h */
-    double momentum, beta1, beta2, optimiser_epsilon;
-    double warm_up, decay_every, decay, clip; /* clip 0: none */
     /* plan */
     double target, price;
-    char target_of[PL_TEXT], budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
-    char sample[PL_TEXT];
-    char plan[PL_TEXT];
+    const char *target_of, *budget, *machines, *experiments, *presets;
+    const char *sample;
+    const char *plan;
     bool adapt;
-    /* which of them the user gave, by row of the table */
-    bool given[PL_MOST_SETTINGS];
+    bool given[PL_MOST_SETTINGS]; /* which of them the user gave, by number */
+    pl_texts *texts;              /* memory of texts that are not static */
+    double wings[PL_WING_BYTES / sizeof(double)];
 };
 
 /* Commands that a setting belongs to. Those of PL_FOR_TRAIN are for training any problem; PL_FOR_ONE are for training
@@ -205,13 +175,36 @@ typedef struct pl_setting {
     const char *option;  /* the name of the flag, if another setting has it in other commands; NULL: the name */
 } pl_setting;
 
-extern const pl_setting pl_settings[];
-extern const unsigned pl_settings_count;
+/* The settings of a wing, which are fields of a struct of this size. */
+typedef struct pl_settings_wing {
+    size_t size;
+} pl_settings_wing;
+
+/* Rows in the order in which they are shown. `wing` says whose struct their offsets are in; NULL: parley_settings. */
+typedef struct pl_settings_table {
+    const pl_setting *rows;
+    unsigned count;
+    const pl_settings_wing *wing;
+} pl_settings_table;
+
+extern const pl_settings_table pl_settings_data_and_method, pl_settings_plan, pl_settings_run;
+/* members.c: all tables, and all wings. Both end with NULL. */
+extern const pl_settings_table *const pl_settings_tables[];
+extern const pl_settings_wing *const pl_settings_wings[];
+
+/* The struct of a wing in the settings. */
+void *pl_settings_room(parley_settings *settings, const pl_settings_wing *wing);
+
+/* The rows of all tables are numbered. */
+unsigned pl_settings_count(void);
+const pl_setting *pl_setting_at(unsigned number); /* NULL: there are fewer */
+unsigned pl_setting_number(const pl_setting *row);
 
 void pl_settings_defaults(parley_settings *settings);
-/* Copies the values, and of texts only what is in use: most of the struct, which is large, is not. */
 parley_status pl_settings_copy(const parley_settings *from, parley_settings **out, parley_error *error);
-void pl_settings_assign(parley_settings *to, const parley_settings *from);
+/* The same for settings that exist; parley_settings_free or pl_settings_clear releases their texts. */
+parley_status pl_settings_assign(parley_settings *to, const parley_settings *from, parley_error *error);
+void pl_settings_clear(parley_settings *settings); /* for settings that are part of another struct */
 /* The row for `name` (either spelling, - or _), or NULL. */
 const pl_setting *pl_setting_find(const char *name);
 /* The row whose option of these commands has this name; otherwise as pl_setting_find. */
@@ -220,6 +213,7 @@ const pl_setting *pl_setting_option(unsigned commands, const char *name);
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
                              parley_error *error);
 bool pl_setting_given(const parley_settings *settings, const char *name);
+void pl_setting_forget(parley_settings *settings, const char *name); /* as if the user had not given its value */
 /* The value of a row of kind PL_REAL. */
 double pl_setting_real(const parley_settings *settings, const char *name);
 /* The value as text, as it would be given; numbers in the shortest form that reads back the same. */

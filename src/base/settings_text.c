@@ -1,6 +1,7 @@
 /* settings_text.c: finds settings by their names, reads their values from text and writes them as text. */
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,57 @@
 #include "base/memory.h"
 #include "base/settings.h"
 
-static void *field(const parley_settings *settings, const pl_setting *row) { return (char *)settings + row->offset; }
+/* Texts of settings, in a list. */
+struct pl_texts {
+    pl_texts *next;
+    char text[];
+};
 
-static unsigned row_number(const pl_setting *row) { return (unsigned)(row - pl_settings); }
+static size_t in_doubles(size_t bytes) { return (bytes + sizeof(double) - 1) / sizeof(double); }
+
+void *pl_settings_room(parley_settings *settings, const pl_settings_wing *wing) {
+    double *room = settings->wings;
+    for (const pl_settings_wing *const *other = pl_settings_wings; *other != wing; other++)
+        room += in_doubles((*other)->size);
+    return room;
+}
+
+unsigned pl_settings_count(void) {
+    unsigned count = 0;
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++)
+        count += (*table)->count;
+    return count;
+}
+
+const pl_setting *pl_setting_at(unsigned number) {
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; number -= (*table++)->count)
+        if (number < (*table)->count)
+            return &(*table)->rows[number];
+    return NULL;
+}
+
+/* The table that holds the row. `*before`: how many rows the tables before it have. */
+static const pl_settings_table *table_of(const pl_setting *row, unsigned *before) {
+    const pl_settings_table *const *table = pl_settings_tables;
+    for (*before = 0; row < (*table)->rows || row >= (*table)->rows + (*table)->count; table++)
+        *before += (*table)->count;
+    return *table;
+}
+
+unsigned pl_setting_number(const pl_setting *row) {
+    unsigned before;
+    const pl_settings_table *table = table_of(row, &before);
+    return before + (unsigned)(row - table->rows);
+}
+
+static void *field_of(parley_settings *settings, const pl_settings_table *table, const pl_setting *row) {
+    return (char *)(table->wing ? pl_settings_room(settings, table->wing) : (void *)settings) + row->offset;
+}
+
+static void *field(const parley_settings *settings, const pl_setting *row) {
+    unsigned before;
+    return field_of((parley_settings *)settings, table_of(row, &before), row);
+}
 
 static bool is_spelt(const char *a, const char *b) {
     while (*a && (*a == *b || (*a == '_' && *b == '-')))
@@ -19,15 +68,16 @@ static bool is_spelt(const char *a, const char *b) {
 }
 
 const pl_setting *pl_setting_find(const char *name) {
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (is_spelt(pl_settings[i].name, name))
-            return &pl_settings[i];
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++)
+        for (unsigned i = 0; i < (*table)->count; i++)
+            if (is_spelt((*table)->rows[i].name, name))
+                return &(*table)->rows[i];
     return NULL;
 }
 
 const pl_setting *pl_setting_option(unsigned commands, const char *name) {
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        const pl_setting *row = pl_setting_at(i);
         if ((row->commands & commands) && is_spelt(row->option ? row->option : row->name, name))
             return row;
     }
@@ -64,9 +114,9 @@ static parley_status unknown(unsigned command, const char *name, parley_error *e
     char flags[PL_MOST_SETTINGS][40], given[64];
     const char *words[PL_MOST_SETTINGS];
     unsigned count = 0;
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (!command || (pl_settings[i].commands & command)) {
-            pl_setting_flag(&pl_settings[i], flags[count], sizeof *flags);
+    for (unsigned i = 0; i < pl_settings_count(); i++)
+        if (!command || (pl_setting_at(i)->commands & command)) {
+            pl_setting_flag(pl_setting_at(i), flags[count], sizeof *flags);
             words[count] = flags[count];
             count++;
         }
@@ -117,6 +167,35 @@ static parley_status set_number(parley_settings *settings, const pl_setting *row
     return PARLEY_OK;
 }
 
+/* Adds room for texts. */
+static char *add_texts(parley_settings *settings, size_t bytes, parley_error *error) {
+    pl_texts *texts = pl_realloc(NULL, 1, sizeof *texts + bytes); /* not cleared */
+    if (!texts) {
+        pl_fail_memory(error, "settings", sizeof *texts + bytes);
+        return NULL;
+    }
+    texts->next = settings->texts;
+    settings->texts = texts;
+    return texts->text;
+}
+
+static parley_status set_word(parley_settings *settings, const pl_setting *row, const char *value,
+                              parley_error *error) {
+    const char **word = field(settings, row);
+    size_t bytes = strlen(value) + 1;
+    if (bytes > PL_TEXT)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag_of(row).text);
+    if (strcmp(value, row->initial) == 0) {
+        *word = row->initial;
+        return PARLEY_OK;
+    }
+    char *text = add_texts(settings, bytes, error);
+    if (!text)
+        return PARLEY_NO_MEMORY;
+    *word = memcpy(text, value, bytes);
+    return PARLEY_OK;
+}
+
 static parley_status set_value(parley_settings *settings, const pl_setting *row, const char *value,
                                parley_error *error) {
     switch (row->kind) {
@@ -126,39 +205,78 @@ static parley_status set_value(parley_settings *settings, const pl_setting *row,
         *(bool *)field(settings, row) = *value == 't';
         return PARLEY_OK;
     case PL_CHOICE: return set_choice(settings, row, value, error);
-    case PL_WORD:
-        if (strlen(value) >= PL_TEXT)
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag_of(row).text);
-        memcpy(field(settings, row), value, strlen(value) + 1);
-        return PARLEY_OK;
+    case PL_WORD: return set_word(settings, row, value, error);
     default: return set_number(settings, row, value, error);
     }
 }
 
+/* Made once, since reading numbers from text takes as long as a small fit. */
+static parley_settings defaults;
+static pthread_once_t defaults_made = PTHREAD_ONCE_INIT;
+
+static void make_defaults(void) {
+    for (unsigned i = 0; i < pl_settings_count(); i++)
+        set_value(&defaults, pl_setting_at(i), pl_setting_at(i)->initial, NULL);
+}
+
 void pl_settings_defaults(parley_settings *settings) {
-    memset(settings->given, 0, sizeof settings->given);
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        set_value(settings, &pl_settings[i], pl_settings[i].initial, NULL);
+    pthread_once(&defaults_made, make_defaults);
+    *settings = defaults;
 }
 
-static size_t bytes_of(const pl_setting *row, const void *value) {
-    return row->kind == PL_WORD ? strlen(value) + 1 : row->kind == PL_FLAG ? sizeof(bool) : sizeof(uint64_t);
-}
-
-void pl_settings_assign(parley_settings *to, const parley_settings *from) {
-    memcpy(to->given, from->given, sizeof to->given);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const void *value = field(from, &pl_settings[i]);
-        memcpy(field(to, &pl_settings[i]), value, bytes_of(&pl_settings[i], value));
+void pl_settings_clear(parley_settings *settings) {
+    for (pl_texts *next; settings->texts; settings->texts = next) {
+        next = settings->texts->next;
+        pl_free(settings->texts);
     }
+}
+
+/* The text of a row that is not its default; NULL: there is none. */
+static const char **own_text(parley_settings *settings, const pl_settings_table *table, const pl_setting *row) {
+    const char **word = row->kind == PL_WORD ? field_of(settings, table, row) : NULL;
+    return word && *word != row->initial ? word : NULL;
+}
+
+/* Gives `to`, which has the values of other settings, texts of its own. */
+static parley_status own_texts(parley_settings *to, parley_error *error) {
+    const char **words[PL_MOST_SETTINGS];
+    unsigned count = 0;
+    size_t bytes = 0;
+    to->texts = NULL;
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++)
+        for (unsigned i = 0; i < (*table)->count; i++)
+            if ((words[count] = own_text(to, *table, &(*table)->rows[i])))
+                bytes += strlen(*words[count++]) + 1;
+    char *next = count ? add_texts(to, bytes, error) : NULL;
+    if (count && !next)
+        return PARLEY_NO_MEMORY;
+    for (unsigned i = 0; i < count; i++) {
+        size_t length = strlen(*words[i]) + 1;
+        *words[i] = memcpy(next, *words[i], length);
+        next += length;
+    }
+    return PARLEY_OK;
+}
+
+parley_status pl_settings_assign(parley_settings *to, const parley_settings *from, parley_error *error) {
+    if (to == from)
+        return PARLEY_OK;
+    pl_settings_clear(to);
+    *to = *from;
+    return own_texts(to, error);
 }
 
 parley_status pl_settings_copy(const parley_settings *from, parley_settings **out, parley_error *error) {
     *out = pl_realloc(NULL, 1, sizeof **out); /* not cleared */
     if (!*out)
         return pl_fail_memory(error, "settings", sizeof **out);
-    pl_settings_assign(*out, from);
-    return PARLEY_OK;
+    **out = *from;
+    parley_status status = own_texts(*out, error);
+    if (status != PARLEY_OK) {
+        pl_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
@@ -168,13 +286,17 @@ parley_status pl_setting_set(parley_settings *settings, unsigned command, const 
         return unknown(command, name, error);
     parley_status status = set_value(settings, row, value, error);
     if (status == PARLEY_OK)
-        settings->given[row_number(row)] = true;
+        settings->given[pl_setting_number(row)] = true;
     return status;
 }
 
 bool pl_setting_given(const parley_settings *settings, const char *name) {
     const pl_setting *row = pl_setting_find(name);
-    return row && settings->given[row_number(row)];
+    return row && settings->given[pl_setting_number(row)];
+}
+
+void pl_setting_forget(parley_settings *settings, const char *name) {
+    settings->given[pl_setting_number(pl_setting_find(name))] = false;
 }
 
 double pl_setting_real(const parley_settings *settings, const char *name) {
@@ -193,7 +315,7 @@ void pl_setting_text(const parley_settings *settings, const pl_setting *row, cha
     switch (row->kind) {
     case PL_FLAG: snprintf(text, size, "%s", *(const bool *)value ? "true" : "false"); break;
     case PL_CHOICE: choice_text(row, *(const uint64_t *)value, text, size); break;
-    case PL_WORD: snprintf(text, size, "%s", (const char *)value); break;
+    case PL_WORD: snprintf(text, size, "%s", *(const char *const *)value); break;
     case PL_REAL:
         if (isnan(*(const double *)value))
             snprintf(text, size, "auto");
@@ -221,16 +343,20 @@ parley_status parley_settings_set(parley_settings *settings, const char *name, c
     return pl_setting_set(settings, 0, name, value, error);
 }
 
-void parley_settings_free(parley_settings *settings) { pl_free(settings); }
+void parley_settings_free(parley_settings *settings) {
+    if (settings)
+        pl_settings_clear(settings);
+    pl_free(settings);
+}
 
 int parley_setting_at(unsigned number, parley_setting *out) {
     static const char *const kinds[] = {"flag", "whole", "real", "word", "choice"};
+    const pl_setting *row = pl_setting_at(number), *head = row;
     *out = (parley_setting){0};
-    if (number >= pl_settings_count)
+    if (!row)
         return 0;
-    const pl_setting *row = &pl_settings[number], *head = row;
     while (!head->heading)
-        head--; /* the first row has one */
+        head = pl_setting_at(--number); /* the first row has one */
     *out = (parley_setting){.name = row->name,
                             .kind = kinds[row->kind],
                             .initial = row->initial,

@@ -69,19 +69,19 @@ static void lay_out(pl_glm *glm) {
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
                           parley_error *error) {
     *glm = (pl_glm){.base = {.type = &pl_problem_linear, .data = data, .begins_at_zero = true},
-                    .intercept = (pl_intercept)settings->intercept,
-                    .lambda = settings->lambda,
-                    .c = settings->c,
-                    .alpha = settings->alpha,
+                    .intercept = (pl_intercept)pl_linear_settings_of(settings)->intercept,
+                    .lambda = pl_linear_settings_of(settings)->lambda,
+                    .c = pl_linear_settings_of(settings)->c,
+                    .alpha = pl_linear_settings_of(settings)->alpha,
                     .standardise = settings->standardise,
-                    .non_negative = settings->non_negative,
-                    .l1_ratio = settings->l1_ratio};
+                    .non_negative = pl_linear_settings_of(settings)->non_negative,
+                    .l1_ratio = pl_linear_settings_of(settings)->l1_ratio};
     glm->classes = 1;
     parley_status status = pl_glm_read_labels(glm, engine, settings, error);
     if (status != PARLEY_OK)
         return status;
     lay_out(glm);
-    status = pl_penalty_factors(glm, settings->penalty_factors, error);
+    status = pl_penalty_factors(glm, pl_linear_settings_of(settings)->penalty_factors, error);
     if (status == PARLEY_OK)
         status = set_parameter(glm, settings, error);
     glm->base.facts = pl_glm_all_facts(glm);

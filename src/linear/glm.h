@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "data/data.h"
+#include "linear/linear_settings.h"
 #include "linear/loss/loss.h"
 #include "linear/rows/centred.h"
 #include "linear/rows/exclusive_columns.h"

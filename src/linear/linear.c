@@ -75,7 +75,7 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         return status;
     status = pl_glm_open(glm, engine, data, settings, error);
     if (status == PARLEY_OK)
-        status = weigh_classes(glm, engine, settings->class_weights, error);
+        status = weigh_classes(glm, engine, pl_linear_settings_of(settings)->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
@@ -205,9 +205,9 @@ static parley_status accept_model(const pl_problem *problem, const parley_model 
 
 static void record(const pl_problem *problem, parley_settings *settings) {
     const pl_glm *glm = pl_glm_of(problem);
-    snprintf(settings->loss, sizeof settings->loss, "%s", glm->loss->name);
-    settings->lambda = glm->lambda;
-    settings->c = settings->alpha = NAN;
+    pl_linear_settings_in(settings)->loss = glm->loss->name;
+    pl_linear_settings_in(settings)->lambda = glm->lambda;
+    pl_linear_settings_in(settings)->c = pl_linear_settings_in(settings)->alpha = NAN;
 }
 
 /* The parameter of another loss does not apply. */
@@ -216,7 +216,7 @@ static bool applies(const pl_problem *problem, const char *setting) {
 }
 
 static void describe_classes(const pl_glm *glm, const parley_settings *settings, pl_description *out) {
-    bool open_loss = strcmp(settings->loss, "auto") == 0;
+    bool open_loss = strcmp(pl_linear_settings_of(settings)->loss, "auto") == 0;
     pl_describe_line(out, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)glm->classes, glm->labels[0],
                      glm->labels[glm->classes - 1],
                      !glm->loss->together ? "each against the rest"

@@ -88,7 +88,7 @@ bool pl_few_columns(const pl_glm *glm) {
 
 /* The loss that was asked for, or that follows from the labels; NULL if it is not known yet. */
 static const pl_loss *loss_of(const pl_problem *problem, const parley_settings *settings) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
     return loss || !problem ? loss : pl_glm_of(problem)->loss;
 }
 
@@ -97,8 +97,8 @@ static pl_glm as_asked(const pl_problem *problem, const parley_settings *setting
     pl_glm glm = *pl_glm_of(problem);
     if (strcmp(glm.loss->name, loss_of(problem, settings)->name) != 0)
         glm.loss = loss_of(problem, settings);
-    glm.lambda = settings->lambda;
-    glm.l1_ratio = settings->l1_ratio;
+    glm.lambda = pl_linear_settings_of(settings)->lambda;
+    glm.l1_ratio = pl_linear_settings_of(settings)->l1_ratio;
     return glm;
 }
 
@@ -108,7 +108,8 @@ static bool fits_columns(const pl_loss *loss) { return pl_loss_bounded(loss) && 
 /* Allows only one form of the strength of the penalty. An alpha of 0 means a lambda of 0, whatever the weights. */
 static parley_status check_penalty(parley_settings *settings, parley_error *error) {
     static const char *const names[] = {"lambda", "C", "alpha"};
-    const double values[] = {settings->lambda, settings->c, settings->alpha};
+    const double values[] = {pl_linear_settings_of(settings)->lambda, pl_linear_settings_of(settings)->c,
+                             pl_linear_settings_of(settings)->alpha};
     const char *given = NULL;
     for (unsigned i = 0; i < 3; i++) {
         if (isnan(values[i]))
@@ -119,13 +120,13 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
                            names[i]);
         given = names[i];
     }
-    if (settings->alpha == 0) {
-        settings->lambda = 0;
-        settings->alpha = NAN;
+    if (pl_linear_settings_of(settings)->alpha == 0) {
+        pl_linear_settings_in(settings)->lambda = 0;
+        pl_linear_settings_in(settings)->alpha = NAN;
     }
-    if (settings->lambda == 0 && settings->l1_ratio > 0)
+    if (pl_linear_settings_of(settings)->lambda == 0 && pl_linear_settings_of(settings)->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
-    if (settings->lambda == 0 && *settings->penalty_factors)
+    if (pl_linear_settings_of(settings)->lambda == 0 && *pl_linear_settings_of(settings)->penalty_factors)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--penalty-factors has no effect with --lambda 0; leave one of them out");
     return PARLEY_OK;
@@ -133,23 +134,23 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
 
 /* Rejects the parameter of a loss that is not used. `auto` never chooses a loss with a parameter. */
 static parley_status check_parameters(const parley_settings *settings, parley_error *error) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_loss *reader = settings->given[i] ? pl_loss_of(pl_settings[i].name) : NULL;
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        const pl_loss *reader = settings->given[i] ? pl_loss_of(pl_setting_at(i)->name) : NULL;
         char flag[48];
-        if (!reader || (loss && pl_loss_reads(loss, pl_settings[i].name)))
+        if (!reader || (loss && pl_loss_reads(loss, pl_setting_at(i)->name)))
             continue;
-        pl_setting_flag(&pl_settings[i], flag, sizeof flag);
+        pl_setting_flag(pl_setting_at(i), flag, sizeof flag);
         return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; it is a parameter of --loss %s", flag,
-                       settings->loss, reader->name);
+                       pl_linear_settings_of(settings)->loss, reader->name);
     }
     return PARLEY_OK;
 }
 
 /* Only a loss of two classes has a positive one. */
 static parley_status check_positive(const parley_settings *settings, parley_error *error) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
-    if (!*settings->positive || !loss || loss->labels == PL_LABELS_BINARY)
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
+    if (!*pl_linear_settings_of(settings)->positive || !loss || loss->labels == PL_LABELS_BINARY)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE, "--positive has no effect with --loss %s; it names one of two labels",
                    loss->name);
@@ -159,11 +160,11 @@ static parley_status check_positive(const parley_settings *settings, parley_erro
 static parley_status check_inference(parley_settings *settings, parley_error *error) {
     if (!settings->inference)
         return PARLEY_OK;
-    const char *contrary = settings->l1_ratio > 0                    ? "--l1-ratio"
-                           : settings->non_negative                  ? "--non-negative"
-                           : strcmp(settings->local, "scd") == 0     ? "--local scd"
-                           : strcmp(settings->preset, "online") == 0 ? "--preset online"
-                                                                     : NULL;
+    const char *contrary = pl_linear_settings_of(settings)->l1_ratio > 0   ? "--l1-ratio"
+                           : pl_linear_settings_of(settings)->non_negative ? "--non-negative"
+                           : strcmp(settings->local, "scd") == 0           ? "--local scd"
+                           : strcmp(settings->preset, "online") == 0       ? "--preset online"
+                                                                           : NULL;
     if (contrary)
         return pl_fail(error, PARLEY_BAD_USAGE, "--inference knows no standard errors with %s; leave one of them out",
                        contrary);
@@ -345,8 +346,8 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
 
 static bool by_columns(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
-    double ratio = settings->l1_ratio;
-    bool limited = *settings->penalty_factors || settings->non_negative;
+    double ratio = pl_linear_settings_of(settings)->l1_ratio;
+    bool limited = *pl_linear_settings_of(settings)->penalty_factors || pl_linear_settings_of(settings)->non_negative;
     if ((ratio == 0 && !limited) || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
         return false;
     if (problem && is_large(pl_glm_of(problem)))
@@ -386,15 +387,17 @@ unsigned pl_glm_all_facts(const pl_glm *glm) {
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     bool several = problem ? problem->row > 1 : loss && loss->together;
-    unsigned found = pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
+    unsigned found =
+        pl_glm_facts(loss, pl_linear_settings_of(settings)->lambda, pl_linear_settings_of(settings)->l1_ratio, several);
     if (problem && !(pl_glm_of(problem)->least_factor > 0))
         found &= ~(unsigned)PL_FACT_DUAL;
-    return found | column_facts(*settings->penalty_factors, settings->non_negative);
+    return found | column_facts(*pl_linear_settings_of(settings)->penalty_factors,
+                                pl_linear_settings_of(settings)->non_negative);
 }
 
 /* Labels that have not been read yet may turn out to be several classes. */
 static unsigned uncertain(const parley_settings *settings) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
     if (loss && loss->labels == PL_LABELS_REAL)
         return 0;
     return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
@@ -402,10 +405,11 @@ static unsigned uncertain(const parley_settings *settings) {
 
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {
     const pl_loss *loss = loss_of(problem, settings);
-    const char *name = loss ? loss->name : settings->loss;
+    const char *name = loss ? loss->name : pl_linear_settings_of(settings)->loss;
     switch (fact) {
     case PL_FACT_L2:
-        snprintf(text, size, "%s leaves none", settings->lambda == 0 ? "--lambda 0" : "--l1-ratio 1");
+        snprintf(text, size, "%s leaves none",
+                 pl_linear_settings_of(settings)->lambda == 0 ? "--lambda 0" : "--l1-ratio 1");
         break;
     case PL_FACT_NO_L1: snprintf(text, size, "--l1-ratio adds one"); break;
     case PL_FACT_PENALTY: snprintf(text, size, "--lambda 0 leaves none"); break;
@@ -413,7 +417,8 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     case PL_FACT_EVEN: snprintf(text, size, "--penalty-factors changes it"); break;
     case PL_FACT_SIGNED: snprintf(text, size, "--non-negative allows one"); break;
     case PL_FACT_DUAL:
-        snprintf(text, size, "%s leaves none", settings->lambda == 0 ? "--lambda 0" : "a penalty factor of 0");
+        snprintf(text, size, "%s leaves none",
+                 pl_linear_settings_of(settings)->lambda == 0 ? "--lambda 0" : "a penalty factor of 0");
         break;
     case PL_FACT_BOUNDED: snprintf(text, size, "%s is not", name); break;
     default: snprintf(text, size, "there are more"); break;
@@ -423,17 +428,18 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
 /* Whether a change of loss keeps the kind of labels, or a change of the penalty has an effect. */
 static bool is_a_change(const parley_settings *settings, const pl_pair *change) {
     if (strcmp(change->key, "loss") == 0) {
-        const pl_loss *from = pl_loss_find(settings->loss), *to = pl_loss_find(change->value);
+        const pl_loss *from = pl_loss_find(pl_linear_settings_of(settings)->loss), *to = pl_loss_find(change->value);
         return from && from != to && from->labels == to->labels;
     }
     if (strcmp(change->key, "lambda") == 0)
-        return settings->lambda == 0;
-    return strcmp(change->key, "l1_ratio") != 0 || settings->l1_ratio > 0;
+        return pl_linear_settings_of(settings)->lambda == 0;
+    return strcmp(change->key, "l1_ratio") != 0 || pl_linear_settings_of(settings)->l1_ratio > 0;
 }
 
 /* A penalty given as C or alpha can be compared as lambda only when the weights of rows are known. */
 static bool is_restated(const parley_settings *settings, const char *name) {
-    return strcmp(name, "lambda") == 0 && (!isnan(settings->c) || !isnan(settings->alpha));
+    return strcmp(name, "lambda") == 0 &&
+           (!isnan(pl_linear_settings_of(settings)->c) || !isnan(pl_linear_settings_of(settings)->alpha));
 }
 
 static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
@@ -458,11 +464,25 @@ static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}
                                       {"a small --lambda, such as " SMALL_LAMBDA, {{"lambda", SMALL_LAMBDA}}},
                                       {NULL, {{0}}}};
 
+/* C and alpha are relative to the sum of the losses, and the default is 1 over the sum of the weights. */
+static void sample(parley_settings *settings, double total, double part) {
+    pl_linear_settings *linear = pl_linear_settings_in(settings);
+    if (!isnan(linear->lambda))
+        return;
+    if (!isnan(linear->c))
+        linear->c *= total / part;
+    else if (isnan(linear->alpha))
+        linear->lambda = 1.0 / total;
+    else if (strcmp(linear->loss, "squared") == 0 && linear->l1_ratio == 0)
+        linear->alpha *= part / total;
+}
+
 const pl_problem_rules pl_linear_rules = {
     .check = check,
     .choose = choose,
     .by_columns = by_columns,
     .facts = facts,
+    .sample = sample,
     .uncertain = uncertain,
     .why = why,
     .ways = ways,

@@ -121,6 +121,9 @@ typedef struct pl_problem_rules {
      * one has to do with this problem. Both are NULL if there are none. */
     const pl_way *stalled_ways;
     bool (*helps)(const pl_problem *problem, const parley_settings *settings, const pl_way *way);
+    /* Changes the settings for a sample of the rows, whose weight is `part` of `total`, so that the problem stays
+     * that of all rows. NULL: nothing depends on their number. */
+    void (*sample)(parley_settings *settings, double total, double part);
     /* Whether the setting was given in another form, so that it can be compared only when data are known; NULL means
      * never. */
     bool (*is_restated)(const parley_settings *settings, const char *name);

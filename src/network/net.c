@@ -64,7 +64,8 @@ static parley_status check_optimiser(const parley_settings *settings, parley_err
                        "inverse, inverse-sqrt, step or cosine",
                        settings->schedule == PL_ADAGRAD ? "adagrad" : "normalised");
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++) {
-        bool read = options[i].kinds ? options[i].kinds >> settings->optimiser & 1 : settings->schedule == PL_STEPWISE;
+        bool read = options[i].kinds ? options[i].kinds >> pl_net_settings_of(settings)->optimiser & 1
+                                     : settings->schedule == PL_STEPWISE;
         if (pl_setting_given(settings, options[i].name) && !read) {
             char flag[48];
             pl_setting_flag(pl_setting_find(options[i].name), flag, sizeof flag);
@@ -78,11 +79,11 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     bool limited = pl_setting_given(settings, "rounds") || pl_setting_given(settings, "seconds") ||
                    pl_setting_given(settings, "tolerance");
     pl_net_shape shape;
-    bool *passes = &settings->given[pl_setting_find("passes") - pl_settings];
-    if (settings->epochs && *passes && settings->passes != settings->epochs)
+    bool *passes = &settings->given[pl_setting_number(pl_setting_find("passes"))];
+    if (pl_net_settings_of(settings)->epochs && *passes && settings->passes != pl_net_settings_of(settings)->epochs)
         return pl_fail(error, PARLEY_BAD_USAGE, "--epochs and --passes are one option; give only one of them");
-    if (settings->epochs) {
-        settings->passes = settings->epochs;
+    if (pl_net_settings_of(settings)->epochs) {
+        settings->passes = pl_net_settings_of(settings)->epochs;
         *passes = true;
     }
     if (!pl_setting_given(settings, "tolerance"))
@@ -92,8 +93,9 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_batch(settings->batch, error);
     if (status == PARLEY_OK)
         status = check_optimiser(settings, error);
-    return status == PARLEY_OK ? pl_net_shape_make(&shape, 1, settings->hidden, 1, PL_RELU, PL_NET_SQUARED, error)
-                               : status;
+    return status == PARLEY_OK
+               ? pl_net_shape_make(&shape, 1, pl_net_settings_of(settings)->hidden, 1, PL_RELU, PL_NET_SQUARED, error)
+               : status;
 }
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
@@ -103,7 +105,8 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     (void)problem;
-    return PL_FACT_NO_L1 | PL_FACT_SMOOTH | (settings->network_lambda > 0 ? PL_FACT_L2 | PL_FACT_PENALTY : 0u);
+    return PL_FACT_NO_L1 | PL_FACT_SMOOTH |
+           (pl_net_settings_of(settings)->network_lambda > 0 ? PL_FACT_L2 | PL_FACT_PENALTY : 0u);
 }
 
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {
@@ -141,8 +144,9 @@ static parley_status make_shape(pl_net *net, const parley_settings *settings, pa
     uint64_t inputs = net->base.data->x.columns - net->targets, outputs = net->shape.width[1];
     if (inputs == 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: there is no column to predict from", net->base.data->path);
-    parley_status status = pl_net_shape_make(&net->shape, inputs, settings->hidden, outputs,
-                                             (pl_activation)settings->activation, net->shape.loss, error);
+    parley_status status =
+        pl_net_shape_make(&net->shape, inputs, pl_net_settings_of(settings)->hidden, outputs,
+                          (pl_activation)pl_net_settings_of(settings)->activation, net->shape.loss, error);
     if (status == PARLEY_OK && net->targets)
         status = pl_net_map_inputs(net->base.data->x.columns, net->target, net->targets, &net->input, error);
     net->base.size = net->shape.size;
@@ -156,7 +160,7 @@ static parley_status make_shape(pl_net *net, const parley_settings *settings, pa
 static void choose_inputs(pl_net *net, const parley_settings *settings) {
     const parley_data *data = net->base.data;
     double cells = (double)pl_all_rows(data) * (double)data->x.columns;
-    double scale = settings->input_scale;
+    double scale = pl_net_settings_of(settings)->input_scale;
     if (isnan(scale))
         scale = data->format == &pl_format_idx ? 1.0 / 255 : 1.0;
     net->inputs.factor = (float)scale;
@@ -177,10 +181,10 @@ static parley_status open_net(pl_engine *engine, const parley_data *data, const 
     *net = (pl_net){.base = {.type = &pl_problem_network,
                              .data = data,
                              .row = 1,
-                             .l2 = settings->network_lambda,
+                             .l2 = pl_net_settings_of(settings)->network_lambda,
                              .facts = facts(NULL, settings)},
                     .seed = settings->seed,
-                    .dropout = settings->dropout,
+                    .dropout = pl_net_settings_of(settings)->dropout,
                     .standardise = settings->standardise};
     double lanes = batch_of(settings) / LANE_ROWS;
     net->base.most_lanes = lanes < 1 ? 1 : lanes < MOST_LANES ? (uint64_t)lanes : MOST_LANES;
@@ -452,11 +456,12 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         pl_describe_line(out, net->inputs.sparse ? "inputs: sparse, scaled to variance 1"
                                                  : "inputs: shifted and scaled to mean 0 and variance 1");
     else if (net->inputs.factor != 1.0F)
-        pl_describe_line(
-            out, "inputs: %sscaled by %.6g%s", net->inputs.sparse ? "sparse, " : "", (double)net->inputs.factor,
-            isnan(settings->input_scale) ? ", because bytes of IDX become 0 to 1; the model applies to the "
-                                           "bytes themselves"
-                                         : "");
+        pl_describe_line(out, "inputs: %sscaled by %.6g%s", net->inputs.sparse ? "sparse, " : "",
+                         (double)net->inputs.factor,
+                         isnan(pl_net_settings_of(settings)->input_scale)
+                             ? ", because bytes of IDX become 0 to 1; the model applies to the "
+                               "bytes themselves"
+                             : "");
 }
 
 /* The loss of the last pass, seen while batches were visited. */

@@ -7,6 +7,7 @@
 
 #include "method/problem.h"
 #include "network/net_pass.h"
+#include "network/net_settings.h"
 
 /* What an optimiser remembers of the steps before, by parameter in the layout of v. */
 typedef struct pl_net_memory {

@@ -77,14 +77,14 @@ static parley_status choose_loss(pl_net *net, const parley_settings *settings, c
                                  parley_error *error) {
     const parley_data *data = net->base.data;
     bool few = count <= PL_LABEL_KINDS, named = data->classes.count > 0;
-    if (settings->network_loss)
-        net->shape.loss = (pl_net_loss)(settings->network_loss - 1);
+    if (pl_net_settings_of(settings)->network_loss)
+        net->shape.loss = (pl_net_loss)(pl_net_settings_of(settings)->network_loss - 1);
     else
-        net->shape.loss =
-            few && !net->targets &&
-                    (named || settings->classes || (all_whole(kinds, count) && count * 2 <= pl_all_rows(data)))
-                ? PL_NET_SOFTMAX
-                : PL_NET_SQUARED;
+        net->shape.loss = few && !net->targets &&
+                                  (named || pl_net_settings_of(settings)->classes ||
+                                   (all_whole(kinds, count) && count * 2 <= pl_all_rows(data)))
+                              ? PL_NET_SOFTMAX
+                              : PL_NET_SQUARED;
     if (net->shape.loss == PL_NET_SQUARED && named)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%s: labels are words, which --loss squared cannot predict; use --loss "
@@ -122,11 +122,11 @@ parley_status pl_net_open_targets(pl_net *net, pl_engine *engine, const parley_s
                                   parley_error *error) {
     double kinds[PL_LABEL_KINDS + 1];
     unsigned count;
-    parley_status status = read_targets(net, settings->targets, error);
+    parley_status status = read_targets(net, pl_net_settings_of(settings)->targets, error);
     if (status == PARLEY_OK)
         status = pl_label_kinds(engine, net->base.data, PL_LABEL_KINDS, kinds, &count, error);
-    if (status == PARLEY_OK && settings->classes)
-        status = take_classes(net, (unsigned)settings->classes, kinds, &count, error);
+    if (status == PARLEY_OK && pl_net_settings_of(settings)->classes)
+        status = take_classes(net, (unsigned)pl_net_settings_of(settings)->classes, kinds, &count, error);
     if (status == PARLEY_OK)
         status = choose_loss(net, settings, kinds, count, error);
     if (status != PARLEY_OK)

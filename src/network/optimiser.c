@@ -13,21 +13,21 @@ static const double usual_rates[] = {
     [PL_SGD] = 0.4, [PL_MOMENTUM] = 0.1, [PL_NESTEROV] = 0.1, [PL_ADAM] = 0.004, [PL_ADAGRAD_STEP] = 0.05};
 
 pl_optimiser pl_optimiser_make(const parley_settings *settings, double batches) {
-    pl_optimiser_kind kind = (pl_optimiser_kind)settings->optimiser;
+    pl_optimiser_kind kind = (pl_optimiser_kind)pl_net_settings_of(settings)->optimiser;
     return (pl_optimiser){.step = {.kind = kind,
-                                   .momentum = (float)settings->momentum,
-                                   .beta1 = (float)settings->beta1,
-                                   .beta2 = (float)settings->beta2,
-                                   .epsilon = (float)settings->optimiser_epsilon,
+                                   .momentum = (float)pl_net_settings_of(settings)->momentum,
+                                   .beta1 = (float)pl_net_settings_of(settings)->beta1,
+                                   .beta2 = (float)pl_net_settings_of(settings)->beta2,
+                                   .epsilon = (float)pl_net_settings_of(settings)->optimiser_epsilon,
                                    .factor = 1.0F},
                           .rate = isnan(settings->rate) ? usual_rates[kind] : settings->rate,
-                          .clip = settings->clip,
+                          .clip = pl_net_settings_of(settings)->clip,
                           .schedule = settings->schedule == PL_ANY ? PL_COSINE : (pl_schedule)settings->schedule,
                           .batches = batches,
                           .total = (double)settings->passes * batches,
-                          .warm = settings->warm_up * batches,
-                          .decay_every = settings->decay_every * batches,
-                          .decay = settings->decay};
+                          .warm = pl_net_settings_of(settings)->warm_up * batches,
+                          .decay_every = pl_net_settings_of(settings)->decay_every * batches,
+                          .decay = pl_net_settings_of(settings)->decay};
 }
 
 static double scheduled(const pl_optimiser *optimiser, double t) {

@@ -2,8 +2,8 @@
 #ifndef PL_OPTIMISER_H
 #define PL_OPTIMISER_H
 
-#include "base/settings.h"
 #include "network/net_kernel.h"
+#include "network/net_settings.h"
 
 /* The settings that an optimiser reads, for a list of settings. */
 #define PL_OPTIMISER_SETTINGS                                                                                          \

@@ -82,7 +82,8 @@ static bool is_dense(const pl_gibbs *self, const parley_settings *settings) {
     for (unsigned task = 0; task < self->team->hosted * self->team->lanes; task++)
         for (uint64_t d = 0; d < self->lane[task].documents; d++)
             fits = fits && self->lane[task].length[d] <= MOST_COUNT;
-    return fits && settings->sampler != PL_SPARSE && (settings->sampler == PL_DENSE || self->lda->topics <= MOST_DENSE);
+    return fits && pl_topic_settings_of(settings)->sampler != PL_SPARSE &&
+           (pl_topic_settings_of(settings)->sampler == PL_DENSE || self->lda->topics <= MOST_DENSE);
 }
 
 /* Lists of the topics that documents have. */
@@ -231,16 +232,17 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
     parley_status status = pl_take(&self, 1, sizeof *self, "gibbs", error);
     if (status != PARLEY_OK)
         return status;
-    *self = (pl_gibbs){.base = {&pl_local_gibbs},
-                       .lda = lda,
-                       .team = setup->team,
-                       .owns_v = setup->owns_v,
-                       .burn_in = settings->burn_in  ? (double)settings->burn_in
-                                  : settings->passes ? floor((double)settings->passes / 2)
-                                                     : INFINITY,
-                       .pieces = epochs < 1 ? (uint64_t)(1.0 / epochs + 0.5) : 1,
-                       .passes = epochs < 1 ? 1 : (uint64_t)(epochs + 0.5),
-                       .score.latest = lda->entropy};
+    *self =
+        (pl_gibbs){.base = {&pl_local_gibbs},
+                   .lda = lda,
+                   .team = setup->team,
+                   .owns_v = setup->owns_v,
+                   .burn_in = pl_topic_settings_of(settings)->burn_in ? (double)pl_topic_settings_of(settings)->burn_in
+                              : settings->passes                      ? floor((double)settings->passes / 2)
+                                                                      : INFINITY,
+                   .pieces = epochs < 1 ? (uint64_t)(1.0 / epochs + 0.5) : 1,
+                   .passes = epochs < 1 ? 1 : (uint64_t)(epochs + 0.5),
+                   .score.latest = lda->entropy};
     status = open_all(self, settings, error);
     if (status != PARLEY_OK)
         pl_gibbs_close(&self->base);

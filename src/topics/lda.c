@@ -82,7 +82,7 @@ static parley_status check_counts(const parley_data *data, parley_error *error) 
 static parley_status open_lda(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                               pl_problem **out, parley_error *error) {
     pl_lda *lda;
-    uint64_t words = data->x.columns, topics = settings->topics;
+    uint64_t words = data->x.columns, topics = pl_topic_settings_of(settings)->topics;
     (void)engine;
     *out = NULL;
     parley_status status = check_counts(data, error);
@@ -101,13 +101,13 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
                              .facts = PL_FACT_NO_L1},
                     .words = words,
                     .topics = topics,
-                    .learns_alpha = isnan(settings->topic_alpha),
-                    .learns_eta = isnan(settings->eta),
-                    .variational = settings->topic_inference == PL_VARIATIONAL,
-                    .corpus = settings->documents,
+                    .learns_alpha = isnan(pl_topic_settings_of(settings)->topic_alpha),
+                    .learns_eta = isnan(pl_topic_settings_of(settings)->eta),
+                    .variational = pl_topic_settings_of(settings)->topic_inference == PL_VARIATIONAL,
+                    .corpus = pl_topic_settings_of(settings)->documents,
                     .seed = settings->seed};
-    lda->alpha = lda->learns_alpha ? 0.1 : settings->topic_alpha;
-    lda->eta = lda->learns_eta ? 0.01 : settings->eta;
+    lda->alpha = lda->learns_alpha ? 0.1 : pl_topic_settings_of(settings)->topic_alpha;
+    lda->eta = lda->learns_eta ? 0.01 : pl_topic_settings_of(settings)->eta;
     status = pl_take(&lda->average, 1, sizeof *lda->average, "the problem", error);
     if (status != PARLEY_OK)
         pl_free(lda);

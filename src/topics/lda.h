@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "method/problem.h"
+#include "topics/topic_settings.h"
 
 enum { PL_LDA_TOTALS, PL_LDA_ALPHA, PL_LDA_ETA, PL_LDA_STEPS, PL_LDA_ROWS }; /* rows of v after those of words */
 

@@ -141,15 +141,17 @@ parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .rule = {.topics = lda->topics,
                               .stride = pl_topic_stride(lda->topics),
                               .psi = lda->variational,
-                              .steps = (unsigned)settings->inner_steps,
-                              .tolerance = (float)settings->inner_tolerance},
-                     .kappa = settings->kappa,
+                              .steps = (unsigned)pl_topic_settings_of(settings)->inner_steps,
+                              .tolerance = (float)pl_topic_settings_of(settings)->inner_tolerance},
+                     .kappa = pl_topic_settings_of(settings)->kappa,
                      .all = strcmp(settings->batch, "all") == 0,
                      .owns_v = setup->owns_v,
                      .batches = count_batches(setup, own),
                      .slices = count_slices(setup, own),
                      .score.latest = lda->entropy};
-    self->tau0 = !isnan(settings->tau0) ? settings->tau0 : lda->variational ? VARIATIONAL_TAU0 : COLLAPSED_TAU0;
+    self->tau0 = !isnan(pl_topic_settings_of(settings)->tau0) ? pl_topic_settings_of(settings)->tau0
+                 : lda->variational                           ? VARIATIONAL_TAU0
+                                                              : COLLAPSED_TAU0;
     status = open_all(self, error);
     if (status != PARLEY_OK)
         pl_svi_close(&self->base);

@@ -113,11 +113,11 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigne
         json_array_append_new(hosts, whole(host ? host[r] : scattered ? r : 0));
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
         char text[PL_TEXT];
-        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].commands & commands)
-            json_object_set_new(values, pl_settings[i].name, json_string(text));
+        pl_setting_text(settings, pl_setting_at(i), text, sizeof text);
+        if (pl_setting_at(i)->commands & commands)
+            json_object_set_new(values, pl_setting_at(i)->name, json_string(text));
     }
     json_t *line = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "event",

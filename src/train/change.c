@@ -67,9 +67,8 @@ parley_status pl_change_method(pl_run *run, const char *preset, unsigned workers
     adapts->lanes = same ? 0 : lanes;
     adapts->sequel.then = adapts->preset;
     run->method.sequel = &adapts->sequel;
-    snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
-    snprintf(run->later->combine, sizeof run->later->combine, "auto");
-    snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
+    run->later->local = "auto"; /* a replayed log names those of the old preset */
+    run->later->combine = run->later->exchange = "auto";
     const pl_alternative *to = adapts->change.to;
     if (!moves || !to) /* of a checkpoint, or on a rank that did not decide */
         to = pl_forecast_find(&run->forecast, preset, workers ? workers : team->workers);

@@ -42,18 +42,18 @@ static parley_status name_settings(pl_checkpoint *self, const parley_settings *s
                                    parley_error *error) {
     char value[PL_TEXT];
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        pl_setting_text(settings, &pl_settings[i], value, sizeof value);
-        bytes += strlen("settings.") + strlen(pl_settings[i].name) + strlen(value) + 2;
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        pl_setting_text(settings, pl_setting_at(i), value, sizeof value);
+        bytes += strlen("settings.") + strlen(pl_setting_at(i)->name) + strlen(value) + 2;
     }
     parley_status status = pl_take(&self->texts, bytes, 1, "checkpoints", error);
     char *next = self->texts;
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        if (!(pl_settings[i].commands & commands))
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
+        if (!(pl_setting_at(i)->commands & commands))
             continue;
         char *key = next, *end = self->texts + bytes;
-        next += snprintf(key, (size_t)(end - next), "settings.%s", pl_settings[i].name) + 1;
-        pl_setting_text(settings, &pl_settings[i], next, (size_t)(end - next));
+        next += snprintf(key, (size_t)(end - next), "settings.%s", pl_setting_at(i)->name) + 1;
+        pl_setting_text(settings, pl_setting_at(i), next, (size_t)(end - next));
         name_value(self, key, next);
         next += strlen(next) + 1;
     }

@@ -39,8 +39,8 @@ static bool is_known(const char *kind, const char *name) {
 /* Checks that all names exist. */
 static parley_status check_names(const parley_settings *settings, const pl_problem_type *type, parley_error *error) {
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
+        const pl_setting *row = pl_setting_at(i);
         char name[PL_TEXT];
         if (!row->list || !(row->commands & (PL_FOR_TRAIN | type->commands)) || strcmp(row->list, "formats") == 0)
             continue;
@@ -238,8 +238,8 @@ static parley_status refuse_option(const pl_method *method, const parley_setting
 /* Rejects optional settings that no member reads. */
 static parley_status check_optional(const pl_method *method, const parley_settings *settings, parley_error *error) {
     const pl_problem_type *type = pl_settings_problem(settings);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        const pl_setting *row = pl_setting_at(i);
         if (row->optional && settings->given[i] && !has_effect(method, row->name) &&
             !has_late_effect(method, type, row->name) && !(type->reads && type->reads(row->name)))
             return refuse_option(method, settings, row, error);
@@ -309,7 +309,7 @@ static parley_status apply_defaults(parley_settings *settings, const pl_preset *
     for (const pl_pair *pair = preset->defaults; pair->key && status == PARLEY_OK; pair++)
         if (!pl_setting_given(settings, pair->key)) {
             status = pl_setting_set(settings, 0, pair->key, pair->value, error);
-            settings->given[pl_setting_find(pair->key) - pl_settings] = false;
+            pl_setting_forget(settings, pair->key);
         }
     return status;
 }
@@ -328,20 +328,22 @@ static parley_status check_members(const pl_method *method, const parley_setting
 
 static void forget(parley_settings *settings, const pl_setting *row) {
     pl_setting_set(settings, 0, row->name, row->initial, NULL);
-    settings->given[row - pl_settings] = false;
+    settings->given[pl_setting_number(row)] = false;
 }
 
-static parley_status resolve(parley_settings *settings, const pl_problem *problem, pl_method *method, bool *unfit,
-                             parley_error *error);
+static parley_status choose(parley_settings *settings, const pl_problem *problem, pl_method *method, bool *unfit,
+                            parley_error *error);
 
 static parley_status resolve_next(const parley_settings *asked, const pl_problem *problem, const pl_method *first,
                                   parley_settings *settings, pl_method *method, bool *unfit, parley_error *error) {
-    pl_settings_assign(settings, asked);
-    snprintf(settings->preset, sizeof settings->preset, "%s", first->sequel->then);
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (pl_settings[i].optional && has_effect(first, pl_settings[i].name))
-            forget(settings, &pl_settings[i]);
-    parley_status status = resolve(settings, problem, method, unfit, error);
+    parley_status status = pl_settings_assign(settings, asked, error);
+    if (status != PARLEY_OK)
+        return status;
+    settings->preset = first->sequel->then;
+    for (unsigned i = 0; i < pl_settings_count(); i++)
+        if (pl_setting_at(i)->optional && has_effect(first, pl_setting_at(i)->name))
+            forget(settings, pl_setting_at(i));
+    status = choose(settings, problem, method, unfit, error);
     method->preset = first->preset;
     return status;
 }
@@ -360,7 +362,7 @@ static parley_status check_next(const parley_settings *settings, const pl_proble
     if (status != PARLEY_OK)
         return status;
     status = resolve_next(settings, problem, method, copy, &next, unfit, error);
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }
 
@@ -415,19 +417,9 @@ static parley_status resolve_rounds(parley_settings *settings, const pl_preset *
 }
 
 /* `unfit` means that it failed because the given settings do not fit each other. */
-static parley_status resolve(parley_settings *settings, const pl_problem *problem, pl_method *method, bool *unfit,
-                             parley_error *error) {
-    const pl_problem_type *type = pl_settings_problem(settings);
-    parley_status status = check_names(settings, type, error);
-    const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset, type) : NULL;
-    if (status == PARLEY_OK)
-        status = check_preset(preset, type, error);
-    if (status == PARLEY_OK && type->rules->check)
-        status = type->rules->check(settings, error);
-    if (status == PARLEY_OK)
-        status = check_checkpoint(settings, preset, error);
-    if (status != PARLEY_OK)
-        return status;
+static parley_status choose(parley_settings *settings, const pl_problem *problem, pl_method *method, bool *unfit,
+                            parley_error *error) {
+    const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
     if (!preset->local && !preset->stream)
         preset = pl_preset_choose(settings, problem, error);
     if (!preset) {
@@ -438,14 +430,14 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
     if (method->stream)
         return resolve_stream(settings, preset, method, error);
     if (!method->local || !method->combine || !method->exchange)
-        return status; /* `auto`, before the data are known */
+        return PARLEY_OK; /* `auto`, before the data are known */
     return resolve_rounds(settings, preset, problem, method, unfit, error);
 }
 
-parley_status pl_method_resolve(parley_settings *settings, const pl_problem *problem, pl_method *method,
-                                parley_error *error) {
+parley_status pl_method_choose(parley_settings *settings, const pl_problem *problem, pl_method *method,
+                               parley_error *error) {
     bool unfit = false;
-    parley_status status = resolve(settings, problem, method, &unfit, error);
+    parley_status status = choose(settings, problem, method, &unfit, error);
     if (!unfit || !error)
         return status;
     const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
@@ -454,12 +446,6 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_problem *pro
             forget(settings, pl_setting_find(pair->key)); /* which another preset would not have */
     pl_name_nearest(settings, problem, error);
     return status;
-}
-
-parley_status pl_method_next(const parley_settings *asked, const pl_problem *problem, const pl_method *first,
-                             parley_settings *settings, pl_method *method, parley_error *error) {
-    bool unfit = false;
-    return resolve_next(asked, problem, first, settings, method, &unfit, error);
 }
 
 static parley_status check_adapt(const parley_settings *settings, parley_error *error) {
@@ -472,6 +458,29 @@ static parley_status check_adapt(const parley_settings *settings, parley_error *
     return PARLEY_OK;
 }
 
+parley_status pl_settings_check(parley_settings *settings, parley_error *error) {
+    const pl_problem_type *type = pl_settings_problem(settings);
+    parley_status status = check_names(settings, type, error);
+    const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset, type) : NULL;
+    if (status == PARLEY_OK)
+        status = check_preset(preset, type, error);
+    if (status == PARLEY_OK && type->rules->check)
+        status = type->rules->check(settings, error);
+    return status == PARLEY_OK ? check_checkpoint(settings, preset, error) : status;
+}
+
+parley_status pl_method_resolve(parley_settings *settings, const pl_problem *problem, pl_method *method,
+                                parley_error *error) {
+    parley_status status = pl_settings_check(settings, error);
+    return status == PARLEY_OK ? pl_method_choose(settings, problem, method, error) : status;
+}
+
+parley_status pl_method_next(const parley_settings *asked, const pl_problem *problem, const pl_method *first,
+                             parley_settings *settings, pl_method *method, parley_error *error) {
+    bool unfit = false;
+    return resolve_next(asked, problem, first, settings, method, &unfit, error);
+}
+
 parley_status pl_train_check(const parley_settings *settings, parley_error *error) {
     parley_settings *copy;
     pl_method method;
@@ -481,6 +490,6 @@ parley_status pl_train_check(const parley_settings *settings, parley_error *erro
     if (status != PARLEY_OK)
         return status;
     status = pl_method_resolve(copy, NULL, &method, error);
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }

@@ -39,7 +39,8 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     const pl_problem_rules *rules = refusal->rules;
     parley_settings *settings = refusal->room;
     pl_method method;
-    pl_settings_assign(settings, asked);
+    if (pl_settings_assign(settings, asked, NULL) != PARLEY_OK)
+        return false;
     for (unsigned i = 0; i < 2 && way->changes[i].key; i++)
         if ((rules->is_a_change && !rules->is_a_change(asked, &way->changes[i])) ||
             pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
@@ -82,7 +83,7 @@ void pl_name_nearest(const parley_settings *asked, const pl_problem *problem, pa
     if (pl_take(&refusal.room, 1, sizeof *refusal.room, "settings", NULL) != PARLEY_OK)
         return; /* the error is reported without remedies */
     unsigned found = find_ways(&refusal, ways);
-    pl_free(refusal.room);
+    parley_settings_free(refusal.room);
     size_t length = strlen(error->sentence);
     if (found > 0)
         snprintf(error->sentence + length, sizeof error->sentence - length, "; use %s%s%s", ways[0],

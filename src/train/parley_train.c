@@ -1,6 +1,4 @@
-/* parley_train.c: the public parley_train. It checks the settings, then runs on the engine that they name. */
-#include <string.h>
-
+/* parley_train.c: the public parley_train, which runs on the engine that the settings name. */
 #include "base/stop.h"
 #include "train/run.h"
 
@@ -39,46 +37,17 @@ static parley_status train_body(pl_engine *engine, void *context, parley_error *
     return status;
 }
 
-/* Whether all work would be done by one thread, because `auto` gives so few data to one lane. Starting further threads
- * takes longer than such a run. */
-static bool is_for_one_thread(const call *call) {
-    const parley_settings *settings = call->settings;
-    const char *const names[] = {settings->preset, settings->local, settings->combine, settings->exchange};
-    bool usual = settings->threads == 0 && settings->workers <= 1 && settings->lanes <= 1;
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        usual = usual && strcmp(names[i], "auto") == 0;
-    uint64_t work = pl_all_nonzeros(call->data) + PL_ROW_NONZEROS * pl_all_rows(call->data);
-    return usual && settings->worker_per != PL_PER_CORE && work < 2 * PL_LANE_NONZEROS &&
-           pl_settings_problem(settings) == &pl_problem_linear;
-}
-
-static parley_status launch(call *call, parley_error *error) {
-    pl_job job = {train_body, NULL, call};
-    parley_settings *alone;
-    if (!is_for_one_thread(call))
-        return pl_launch(call->settings, job, error);
-    parley_status status = pl_settings_copy(call->settings, &alone, error);
-    if (status != PARLEY_OK)
-        return status;
-    alone->threads = 1;
-    status = pl_launch(alone, job, error);
-    pl_free(alone);
-    return status;
-}
-
 parley_status parley_train_from(const parley_data *data, const parley_settings *settings, const parley_model *start,
                                 parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                                 parley_error *error) {
     call call = {data, settings, start, callback, user, out, summary};
     *out = NULL;
     pl_stop_enter();
-    parley_status status = pl_train_check(settings, error);
-    if (status == PARLEY_OK && start)
-        status = check_start(settings, error);
+    parley_status status = start ? check_start(settings, error) : PARLEY_OK;
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, pl_settings_problem(settings)->labels, error);
     if (status == PARLEY_OK)
-        status = launch(&call, error);
+        status = pl_launch(settings, (pl_job){train_body, NULL, &call}, error);
     if (status != PARLEY_OK) {
         parley_model_free(*out);
         *out = NULL;

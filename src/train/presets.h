@@ -40,9 +40,14 @@ const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_prob
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings,
                                      const pl_problem *problem);
 
-/* method.c: finds the members that the settings name. `local` is NULL for `auto` while `problem` is NULL. Applies the
+/* method.c: checks names, and what the settings of the problem say together, and fills in what they imply. */
+parley_status pl_settings_check(parley_settings *settings, parley_error *error);
+/* Finds the members that checked settings name. `local` is NULL for `auto` while `problem` is NULL. Applies the
  * preset's defaults to `settings`. Rejects combinations that cannot work and options that no member reads, and names
  * the nearest remedy. */
+parley_status pl_method_choose(parley_settings *settings, const pl_problem *problem, pl_method *method,
+                               parley_error *error);
+/* Both. */
 parley_status pl_method_resolve(parley_settings *settings, const pl_problem *problem, pl_method *method,
                                 parley_error *error);
 /* Finds the second method, which follows `first`, and its settings: those that were given, without the options that

@@ -32,7 +32,8 @@ static bool is_open(const suggesting *self, const pl_way *way, bool of_method) {
     const pl_run *run = self->run;
     parley_settings *settings = self->room;
     pl_method method;
-    pl_settings_assign(settings, self->asked);
+    if (pl_settings_assign(settings, self->asked, NULL) != PARLEY_OK)
+        return false;
     if (of_method) /* members that the user named belong to the old preset */
         for (const char *const *name = (const char *const[]){"local", "combine", NULL}; *name; name++)
             pl_setting_set(settings, 0, *name, "auto", NULL);
@@ -44,7 +45,7 @@ static bool is_open(const suggesting *self, const pl_way *way, bool of_method) {
         return false;
     bool accepted = pl_method_resolve(resolved, run->problem, &method, NULL) == PARLEY_OK;
     bool another = !of_method || (accepted && strcmp(method.preset, run->method.preset) != 0);
-    pl_free(resolved);
+    parley_settings_free(resolved);
     return accepted && another;
 }
 
@@ -55,7 +56,7 @@ static bool reaches(suggesting *self, const pl_way *way) {
     parley_error error;
     settings->seconds = TRIAL_SECONDS;
     settings->rounds = TRIAL_ROUNDS;
-    *settings->log = *settings->trace = *settings->checkpoint = *settings->resume = *settings->replay = '\0';
+    settings->log = settings->trace = settings->checkpoint = settings->resume = settings->replay = "";
     bool done = pl_run_open(&trial, self->run->rows.given, settings, &error) == PARLEY_OK &&
                 pl_run_loop(&trial, &error) == PARLEY_OK;
     bool reached = done && (trial.summary.stop == PARLEY_CONVERGED || trial.summary.stop == PARLEY_VALIDATED);

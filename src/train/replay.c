@@ -17,7 +17,7 @@ static parley_status take_setting(parley_settings *settings, const pl_setting *r
     char ours[PL_TEXT], flag[48];
     const json_t *value = json_object_get(log, row->name);
     const char *theirs = json_string_value(value);
-    unsigned at = (unsigned)(row - pl_settings);
+    unsigned at = pl_setting_number(row);
     theirs = theirs ? theirs : row->initial; /* the log is older than the setting */
     if (value && !json_is_string(value))
         return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: the setting %s is not a text; the log is damaged",
@@ -45,8 +45,8 @@ static bool decides(const pl_setting *row) {
 
 static parley_status take_settings(parley_settings *settings, const json_t *log, parley_error *error) {
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
+        const pl_setting *row = pl_setting_at(i);
         if (decides(row))
             status = take_setting(settings, row, log, error);
     }

@@ -48,7 +48,7 @@ static bool is_same(const pl_run *run, const pl_setting *row) {
 static bool differs(const pl_run *run, const pl_setting *row) {
     char ours[PL_TEXT];
     pl_setting_text(run->settings, row, ours, sizeof ours);
-    return run->settings->given[row - pl_settings] && strcmp(ours, "auto") != 0 && !is_same(run, row);
+    return run->settings->given[pl_setting_number(row)] && strcmp(ours, "auto") != 0 && !is_same(run, row);
 }
 
 static parley_status refuse(const pl_run *run, const pl_setting *row, parley_error *error) {
@@ -82,8 +82,8 @@ static parley_status take_settings(pl_run *run, parley_error *error) {
     bool other_method = any_differs(run, members);
     run->resume.exact = !other_method && !any_differs(run, shares);
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
+        const pl_setting *row = pl_setting_at(i);
         bool of_method = is_one_of(row, members) || row->optional;
         if (!decides(run, row) || is_restated(run, row) ||
             (other_method && of_method && strcmp(row->name, "preset") != 0) ||
@@ -97,7 +97,7 @@ static parley_status take_settings(pl_run *run, parley_error *error) {
             status = refuse(run, row, error);
     }
     if (other_method)
-        *settings->resume = '\0'; /* presets have their own defaults again */
+        settings->resume = ""; /* presets have their own defaults again */
     return status;
 }
 
@@ -188,7 +188,7 @@ parley_status pl_resume_open(pl_run *run, parley_error *error) {
         return status;
     if (count == 0 && pl_same_folder(settings->checkpoint, settings->resume)) {
         pl_say(run, "resume: there is no checkpoint in %s yet; training starts from the beginning", resume->folder);
-        *run->settings->resume = '\0';
+        run->settings->resume = "";
         return PARLEY_OK;
     }
     if (count == 0)
@@ -223,7 +223,7 @@ parley_status pl_resume_check(const pl_run *run, parley_error *error) {
     run->type->record(run->problem, ours);
     for (const char *const *name = run->type->resolved; *name && status == PARLEY_OK; name++)
         status = check_resolved(run, *name, ours, error);
-    pl_free(ours);
+    parley_settings_free(ours);
     return status;
 }
 

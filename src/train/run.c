@@ -42,17 +42,26 @@ static parley_status set_aside(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* Whether a second method may follow the first, for which the settings are kept as they were before the first. */
+static bool may_change(const pl_run *run) {
+    const parley_settings *settings = run->settings;
+    const pl_preset *preset = pl_preset_find(settings->preset, run->type);
+    if (!preset->local)
+        preset = pl_preset_choose(settings, run->problem, NULL);
+    return settings->adapt || *settings->replay || *settings->resume || (preset && preset->sequel.then);
+}
+
 /* Opens the problem, and chooses the method. */
 static parley_status open_problem(pl_run *run, parley_error *error) {
     parley_status status = run->type->open(run->engine, run->rows.data, run->settings, &run->problem, error);
     if (status != PARLEY_OK)
         return status;
     run->rows.data = run->problem->data;
-    status = pl_settings_copy(run->settings, &run->later, error);
-    if (status != PARLEY_OK)
-        return status;
     run->problem->many = run->many;
-    status = pl_method_resolve(run->settings, run->problem, &run->method, error);
+    if (may_change(run))
+        status = pl_settings_copy(run->settings, &run->later, error);
+    if (status == PARLEY_OK)
+        status = pl_method_choose(run->settings, run->problem, &run->method, error);
     run->target = run->type->by_change ? run->settings->tolerance : run->settings->gap;
     return status;
 }
@@ -92,7 +101,7 @@ static parley_status open_forecast(pl_run *run, parley_error *error) {
                     run->settings->plan, machines, machines == 1 ? "" : "s", ranks, machines);
     if (status == PARLEY_OK && run->settings->adapt) { /* H is auto, and begins at the plan's */
         run->settings->local_epochs = NAN;
-        run->settings->given[pl_setting_find("local_epochs") - pl_settings] = false;
+        pl_setting_forget(run->settings, "local_epochs");
         pl_adapt_open(&run->adapts.state,
                       pl_forecast_find(&run->forecast, run->settings->preset, run->forecast.workers));
     }
@@ -105,9 +114,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = open_replay(run, error);
     if (status == PARLEY_OK)
-        status = pl_train_check(run->settings, error);
-    if (status == PARLEY_OK && run->type->rules->check) /* also fills in what the settings imply */
-        status = run->type->rules->check(run->settings, error);
+        status = pl_settings_check(run->settings, error);
     if (status == PARLEY_OK)
         status = order_rows(run, error);
     if (status == PARLEY_OK)
@@ -138,9 +145,9 @@ static unsigned commands_of(const pl_run *run) { return PL_FOR_TRAIN | PL_FOR_ON
 static parley_status describe_model(const pl_run *run, parley_model *model, parley_error *error) {
     const parley_summary *summary = &run->summary;
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
-        const pl_setting *row = &pl_settings[i];
+        const pl_setting *row = pl_setting_at(i);
         if (!row->in_model || !(row->commands & commands_of(run)) ||
             (run->type->applies && !run->type->applies(run->problem, row->name)))
             continue;
@@ -167,13 +174,13 @@ static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
     if (run->type->record)
         run->type->record(run->problem, settings);
-    snprintf(settings->metric, sizeof settings->metric, "%s", run->validation.score->name);
-    snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
+    settings->metric = run->validation.score->name;
+    settings->preset = run->method.preset;
     if (!run->method.sequel) { /* otherwise the preset stands for both methods */
-        snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
-        snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+        settings->local = run->method.local->name;
+        settings->combine = run->method.combine->name;
     }
-    snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
+    settings->exchange = run->method.exchange->name;
 }
 
 /* Adds the problem's own results to the summary and the metadata. `passes` is a setting there. */
@@ -239,9 +246,11 @@ void pl_run_close(pl_run *run) {
         pl_lock_free(run->locks[i]);
     if (run->type && run->type->keeps_latest) /* then these are v */
         run->w = run->best.w = run->first = NULL;
-    void *owned[] = {run->w, run->best.w, run->first, run->recorded, run->later, run->order};
+    void *owned[] = {run->w, run->best.w, run->first, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
+    parley_settings_free(run->recorded);
+    parley_settings_free(run->later);
 }
 
 parley_status pl_log_begin(pl_run *run, parley_error *error) {

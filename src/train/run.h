@@ -124,7 +124,7 @@ typedef struct pl_run {
     bool many; /* solves a path, that is, problems of decreasing strength */
     /* The problem and its rows. */
     parley_settings *settings; /* resolved */
-    parley_settings *later;    /* of the second method: as given, and equal to `settings` from then on */
+    parley_settings *later;    /* of a second method: as given, and equal to `settings` from then on; NULL: none */
     parley_settings *recorded; /* the settings for the model's metadata, those of the first method */
     const pl_problem_type *type;
     pl_problem *problem;

@@ -99,7 +99,7 @@ static void set_up(void) {
         }
         check(pl_train_rank(engine, data, settings, NULL, NULL, &model, NULL, &error) == PARLEY_OK, error.sentence);
         parley_model_free(model);
-        *settings->checkpoint = '\0';
+        settings->checkpoint = "";
         settings->rounds = ROUND + 2;
         read_part(&all[m], folder);
     }

@@ -27,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     static parley_settings defaults, settings;
     pl_replay replay = {0};
     parley_error error = {0};
-    if (!*defaults.problem)
+    if (!defaults.problem)
         pl_settings_defaults(&defaults);
     settings = defaults;
-    snprintf(settings.replay, sizeof settings.replay, "fuzz");
+    settings.replay = "fuzz";
     FILE *file = count ? fmemopen((void *)(uintptr_t)bytes, count, "r") : NULL;
     if (!file)
         return 0;
@@ -40,5 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         check(isnan(replay.epochs[i]) || (replay.epochs[i] > 0 && replay.epochs[i] <= 1e18));
     pl_replay_close(&replay);
     fclose(file);
+    pl_settings_clear(&settings);
     return 0;
 }

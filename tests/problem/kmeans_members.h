@@ -1,8 +1,8 @@
 /* kmeans_members.h: the rows that k-means adds to the registry, in programs that are compiled with it. */
 #include "kmeans.h"
 
-#define PL_EXTRA_PROBLEMS , &kmeans_problem
-#define PL_EXTRA_LOCALS , &kmeans_lloyd, &kmeans_means
+#define PL_EXTRA_PROBLEMS &kmeans_problem,
+#define PL_EXTRA_LOCALS &kmeans_lloyd, &kmeans_means,
 #define PL_EXTRA_PRESETS                                                                                               \
     {.name = "kmeans-average",                                                                                         \
      .help = "Lloyd's iterations on shards, averaged",                                                                 \

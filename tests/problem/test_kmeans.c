@@ -88,7 +88,7 @@ static void bits_do_not_depend_on_ranks_and_threads(void **state) {
         snprintf(words, sizeof words, "problem=kmeans %s workers=4 lanes=1 rounds=7 tolerance=0 seed=%u", methods[m],
                  m + 1);
         settings = settings_of(words);
-        settings.given[pl_setting_find("lanes") - pl_settings] = false; /* no solver here has lanes */
+        pl_setting_forget(&settings, "lanes"); /* no solver here has lanes */
         assert_same_on_ranks(data, &settings, 4, assert_same_centres);
     }
     parley_data_free(data);
@@ -142,7 +142,9 @@ static void rows_need_no_labels(void **state) {
     parley_model *with, *without;
     parley_error error;
     settings = settings_of("problem=kmeans workers=3 tolerance=0 rounds=4 validation_fraction=0.2");
-    snprintf(settings.log, sizeof settings.log, "%s/log", test_folder);
+    char log[128];
+    snprintf(log, sizeof log, "%s/log", test_folder);
+    settings.log = log;
     parley_data_arrays(data, &arrays);
     assert_done(parley_data_from_csr(data->x.rows, data->x.columns, arrays.start, PARLEY_INT64, arrays.index,
                                      PARLEY_INT32, arrays.value, PARLEY_FLOAT32, NULL, arrays.weight, 1, &bare, &error),

@@ -184,17 +184,31 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
     return sum / total + lambda * (ratio * l1 + (1.0 - ratio) * 0.5 * l2);
 }
 
+/* Texts of settings that tests copy by value. They live as long as the program. */
+static struct kept_texts {
+    struct kept_texts *next;
+    pl_texts *texts;
+} * kept_texts;
+
+void set_setting(parley_settings *settings, const char *name, const char *value) {
+    parley_error error = {0};
+    struct kept_texts *kept = malloc(sizeof *kept);
+    assert_non_null(kept);
+    assert_done(pl_setting_set(settings, 0, name, value, &error), &error);
+    *kept = (struct kept_texts){kept_texts, settings->texts};
+    kept_texts = kept;
+}
+
 parley_settings settings_of(const char *words) {
     parley_settings settings;
     pl_settings_defaults(&settings);
     char copy[1024];
     snprintf(copy, sizeof copy, "%s", words);
     for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest));) {
-        parley_error error = {0};
         char *value = strchr(word, '=');
         assert_non_null(value);
         *value++ = '\0';
-        assert_done(pl_setting_set(&settings, 0, word, value, &error), &error);
+        set_setting(&settings, word, value);
     }
     return settings;
 }
@@ -221,8 +235,11 @@ bool ranks_share_memory;
 
 void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, void *context, parley_status *status,
                parley_error *error) {
-    parley_settings settings = {
-        .threads = threads, .deadline = deadline, .between_ranks = ranks_share_memory ? PL_BY_MEMORY : PL_BY_MESSAGES};
+    parley_settings settings;
+    pl_settings_defaults(&settings);
+    settings.threads = threads;
+    settings.deadline = deadline;
+    settings.between_ranks = ranks_share_memory ? PL_BY_MEMORY : PL_BY_MESSAGES;
     rank_call call = {body, context, status, error};
     parley_error failure = {0};
     assert_true(ranks <= MOST_RANKS);

@@ -70,6 +70,7 @@ unsigned linear_presets(void);
 
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);
+void set_setting(parley_settings *settings, const char *name, const char *value); /* and keeps its text */
 
 /* A problem set up on these data, which it then owns, with a team of three workers of two lanes each. */
 typedef struct team_problem {

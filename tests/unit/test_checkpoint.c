@@ -76,11 +76,11 @@ static outcome train_part(const parley_data *data, const char *words, unsigned r
     char text[32];
     settings = settings_of(resume ? "" : words);
     snprintf(text, sizeof text, "%u", rounds);
-    assert_done(pl_setting_set(&settings, 0, "rounds", text, NULL), NULL);
-    assert_done(pl_setting_set(&settings, 0, "checkpoint", folder, NULL), NULL);
-    assert_done(pl_setting_set(&settings, 0, "checkpoint_every", every, NULL), NULL);
+    set_setting(&settings, "rounds", text);
+    set_setting(&settings, "checkpoint", folder);
+    set_setting(&settings, "checkpoint_every", every);
     if (resume)
-        assert_done(pl_setting_set(&settings, 0, "resume", folder, NULL), NULL);
+        set_setting(&settings, "resume", folder);
     outcome part = {.data = data, .settings = &settings};
     ranks_share_memory = shape.threads == 2;
     train(&part, shape.ranks, shape.threads);
@@ -243,7 +243,7 @@ static void an_interrupted_run_goes_on_where_it_was(void **state) {
     parley_data *data = random_data(small);
     static parley_settings settings;
     settings = settings_of("preset=cocoa+ workers=4 gap=0 rounds=30 checkpoint_every=1000s");
-    snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
+    settings.checkpoint = folder;
     outcome whole = train_once(data, "preset=cocoa+ workers=4 gap=0 rounds=30");
     empty_folder();
     outcome part = {.data = data, .settings = &settings, .callback = stop_at_seven};
@@ -292,7 +292,7 @@ static parley_status resume(const parley_data *data, const char *words, parley_m
                             parley_error *error) {
     static parley_settings settings;
     settings = settings_of(words);
-    snprintf(settings.resume, sizeof settings.resume, "%s", folder);
+    settings.resume = folder;
     saying->text[0] = '\0';
     return parley_train(data, &settings, listen, saying, model, NULL, error);
 }
@@ -334,7 +334,7 @@ static void checkpoints_of_other_data_or_settings_are_refused(void **state) {
     parley_data_free(other);
     static parley_settings settings;
     settings = settings_of("preset=cocoa+ workers=2 gap=0 rounds=3");
-    snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
+    settings.checkpoint = folder;
     parley_data *rows = data_of("1 1:1\n-1 2:1\n1 1:2 2:1\n-1 1:1 2:3\n"),
                 *turned = data_of("-1 1:1 2:3\n1 1:2 2:1\n-1 2:1\n1 1:1\n");
     outcome part = {.data = rows, .settings = &settings};
@@ -430,7 +430,7 @@ static void a_new_run_does_not_write_over_the_checkpoints_of_another(void **stat
     static parley_settings settings;
     leave_two_checkpoints(data);
     settings = settings_of("preset=cocoa+");
-    snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
+    settings.checkpoint = folder;
     assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_USAGE);
     assert_non_null(strstr(error.sentence, "already has a checkpoint of round 8"));
     parley_data_free(data);
@@ -496,14 +496,14 @@ static void every_failed_allocation_ends_with_a_sentence_or_a_warning(void **sta
     for (unsigned f = 0; f < COUNT(forms); f++) {
         outcome whole = train_once(data, forms[f]);
         settings = settings_of(forms[f]);
-        snprintf(settings.checkpoint_every, sizeof settings.checkpoint_every, "2r");
+        settings.checkpoint_every = "2r";
         for (unsigned half = 0; half < 2; half++) {
             bool failed = true;
             parley_error error = {0};
             parley_model *model;
             settings.rounds = 6;
-            snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", half == 0 ? folder : "");
-            snprintf(settings.resume, sizeof settings.resume, "%s", half == 0 ? "" : folder);
+            settings.checkpoint = half == 0 ? folder : "";
+            settings.resume = half == 0 ? "" : folder;
             for (int64_t n = 0; failed && n < 100000; n += 1 + SOME * n / 50) {
                 if (half == 0)
                     empty_folder();

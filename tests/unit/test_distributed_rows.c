@@ -225,9 +225,9 @@ static void assert_goes_on(const parley_data *data, const char *words, bool deal
     assert_done(all.status[0], &all.error[0]);
     for (unsigned i = 0; i < 2; i++) {
         settings.rounds = i == 0 ? 7 : 12;
-        snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
-        snprintf(settings.resume, sizeof settings.resume, "%s", i == 0 ? "" : folder);
-        settings.given[pl_setting_find("rounds") - pl_settings] = true;
+        settings.checkpoint = folder;
+        settings.resume = i == 0 ? "" : folder;
+        settings.given[pl_setting_number(pl_setting_find("rounds"))] = true;
         bool dealt = dealt_first == (i == 0);
         ranks_share_memory = dealt_first;
         memset(half.model, 0, sizeof half.model);

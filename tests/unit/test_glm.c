@@ -15,14 +15,15 @@
 static team_problem open_problem(const char *words) {
     parley_settings settings = settings_of(words);
     double weight[ROWS];
-    parley_data *data = random_data((sample_plan){.seed = 9,
-                                                  .rows = ROWS,
-                                                  .columns = COLUMNS,
-                                                  .density = 0.3,
-                                                  .real = pl_loss_find(settings.loss)->labels == PL_LABELS_REAL,
-                                                  .counts = pl_loss_takes(pl_loss_find(settings.loss), 0.0) &&
-                                                            !pl_loss_takes(pl_loss_find(settings.loss), -1.0),
-                                                  .sizes = !pl_loss_takes(pl_loss_find(settings.loss), 0.0)});
+    parley_data *data = random_data(
+        (sample_plan){.seed = 9,
+                      .rows = ROWS,
+                      .columns = COLUMNS,
+                      .density = 0.3,
+                      .real = pl_loss_find(pl_linear_settings_of(&settings)->loss)->labels == PL_LABELS_REAL,
+                      .counts = pl_loss_takes(pl_loss_find(pl_linear_settings_of(&settings)->loss), 0.0) &&
+                                !pl_loss_takes(pl_loss_find(pl_linear_settings_of(&settings)->loss), -1.0),
+                      .sizes = !pl_loss_takes(pl_loss_find(pl_linear_settings_of(&settings)->loss), 0.0)});
     for (unsigned i = 0; i < ROWS; i++)
         weight[i] = (double)(i % 4) * 0.5;
     set_weights(data, weight);
@@ -419,7 +420,7 @@ static parley_status null_body(pl_engine *engine, void *context, parley_error *e
     pl_team team;
     parley_settings *settings = malloc(sizeof *settings);
     pl_settings_defaults(settings);
-    strcpy(settings->loss, "squared");
+    pl_linear_settings_in(settings)->loss = "squared";
     parley_status status = pl_glm_open(&glm, engine, ranked->data, settings, error);
     free(settings);
     if (status == PARLEY_OK)

@@ -34,7 +34,7 @@ static void assert_same_model(const parley_model *a, const parley_model *b) {
 
 static parley_settings replaying(const char *words) {
     parley_settings settings = settings_of(words);
-    assert_done(pl_setting_set(&settings, 0, "replay", path, NULL), NULL);
+    set_setting(&settings, "replay", path);
     return settings;
 }
 
@@ -42,7 +42,7 @@ static parley_settings replaying(const char *words) {
 static outcome logged(const parley_data *data, const char *words, unsigned ranks, parley_callback callback) {
     static parley_settings settings;
     settings = settings_of(words);
-    snprintf(settings.log, sizeof settings.log, "%s", path);
+    settings.log = path;
     outcome first = {.data = data, .settings = &settings, .callback = callback};
     train(&first, ranks, 2);
     for (unsigned r = 0; r < ranks; r++)

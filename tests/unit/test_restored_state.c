@@ -50,8 +50,8 @@ static parley_status train_on(const parley_data *data, const char *words, const 
     static parley_settings settings;
     parley_model *model = NULL;
     settings = settings_of(words);
-    assert_done(pl_setting_set(&settings, 0, option, folder, NULL), NULL);
-    assert_done(pl_setting_set(&settings, 0, "rounds", rounds, NULL), NULL);
+    set_setting(&settings, option, folder);
+    set_setting(&settings, "rounds", rounds);
     parley_status status = parley_train(data, &settings, NULL, NULL, &model, NULL, error);
     assert_true((status == PARLEY_OK) == (model != NULL));
     parley_model_free(model);

@@ -10,8 +10,8 @@
 
 static void names_are_unique_and_spelt_alike(void **state) {
     (void)state;
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_setting *row = &pl_settings[i];
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
+        const pl_setting *row = pl_setting_at(i);
         assert_ptr_equal(pl_setting_find(row->name), row);
         assert_int_equal(strspn(row->name, "Cabcdefghijklmnopqrstuvwxyz0123456789_"), strlen(row->name));
         assert_true(row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
@@ -19,15 +19,15 @@ static void names_are_unique_and_spelt_alike(void **state) {
         assert_true((row->kind == PL_FLAG) == (row->value_name == NULL));
         assert_true((row->kind == PL_CHOICE) == (row->choices != NULL));
     }
-    assert_true(pl_settings_count <= PL_MOST_SETTINGS); /* the size of parley_settings.given */
-    assert_non_null(pl_settings[0].heading);
+    assert_true(pl_settings_count() <= PL_MOST_SETTINGS); /* the size of parley_settings.given */
+    assert_non_null(pl_setting_at(0)->heading);
 }
 
 static void fields_do_not_overlap(void **state) {
     (void)state;
-    for (unsigned i = 0; i < pl_settings_count; i++)
+    for (unsigned i = 0; i < pl_settings_count(); i++)
         for (unsigned j = 0; j < i; j++)
-            assert_true(pl_settings[i].offset != pl_settings[j].offset);
+            assert_string_not_equal(pl_setting_at(i)->name, pl_setting_at(j)->name);
 }
 
 static void both_spellings_are_found(void **state) {
@@ -44,16 +44,16 @@ static void defaults_are_as_the_table_says_and_count_as_not_given(void **state) 
     parley_settings settings;
     memset(&settings, 0xff, sizeof settings);
     pl_settings_defaults(&settings);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
         char text[PL_TEXT];
-        pl_setting_text(&settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].kind == PL_REAL && strcmp(pl_settings[i].initial, "auto") != 0)
-            assert_true(strtod(text, NULL) == strtod(pl_settings[i].initial, NULL));
+        pl_setting_text(&settings, pl_setting_at(i), text, sizeof text);
+        if (pl_setting_at(i)->kind == PL_REAL && strcmp(pl_setting_at(i)->initial, "auto") != 0)
+            assert_true(strtod(text, NULL) == strtod(pl_setting_at(i)->initial, NULL));
         else
-            assert_string_equal(text, pl_settings[i].initial);
-        assert_false(pl_setting_given(&settings, pl_settings[i].name));
+            assert_string_equal(text, pl_setting_at(i)->initial);
+        assert_false(pl_setting_given(&settings, pl_setting_at(i)->name));
     }
-    assert_true(isnan(settings.lambda));
+    assert_true(isnan(pl_setting_real(&settings, "lambda")));
     assert_int_equal(settings.workers, 0);
     assert_true(settings.seconds == INFINITY);
 }
@@ -89,6 +89,7 @@ static void values_are_set_and_read_back(void **state) {
         assert_true(pl_setting_given(&settings, cases[i].name));
         pl_setting_text(&settings, pl_setting_find(cases[i].name), text, sizeof text);
         assert_string_equal(text, cases[i].text);
+        pl_settings_clear(&settings);
     }
 }
 
@@ -146,6 +147,7 @@ static void a_value_that_is_too_long_is_refused(void **state) {
     value[PL_TEXT - 1] = 'a';
     assert_int_equal(pl_setting_set(&settings, 0, "model", value, &error), PARLEY_BAD_USAGE);
     assert_string_equal(error.sentence, "--model: the value is too long");
+    pl_settings_clear(&settings);
 }
 
 static void options_of_other_commands_are_unknown(void **state) {
@@ -218,7 +220,7 @@ static void public_settings_work_as_the_table(void **state) {
     parley_error error = {0};
     assert_done(parley_settings_new(&settings, &error), &error);
     assert_done(parley_settings_set(settings, "lambda", "0.5", &error), &error);
-    assert_true(settings->lambda == 0.5);
+    assert_true(pl_setting_real(settings, "lambda") == 0.5);
     assert_int_equal(parley_settings_set(settings, "lambda", "x", NULL), PARLEY_BAD_USAGE);
     parley_settings_free(settings);
     parley_settings_free(NULL);
@@ -228,23 +230,49 @@ static void public_settings_work_as_the_table(void **state) {
     assert_null(settings);
 }
 
-/* Copies take the rows of the table, so every field must have one. What is left over are gaps between fields. */
-static void every_field_has_a_row(void **state) {
+/* No two rows are for the same bytes, and all are inside the settings or the room of their wing. */
+static void every_row_has_a_field_of_its_own(void **state) {
     (void)state;
-    char *covered = test_calloc(1, sizeof(parley_settings));
-    memset(covered + offsetof(parley_settings, given), 1, PL_MOST_SETTINGS * sizeof(bool));
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        pl_kind kind = pl_settings[i].kind;
-        memset(covered + pl_settings[i].offset, 1,
-               kind == PL_WORD   ? PL_TEXT
-               : kind == PL_FLAG ? sizeof(bool)
-                                 : sizeof(double));
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++) {
+        size_t size = (*table)->wing ? (*table)->wing->size : offsetof(parley_settings, given);
+        char *covered = test_calloc(1, sizeof(parley_settings));
+        for (unsigned i = 0; i < (*table)->count; i++) {
+            const pl_setting *row = &(*table)->rows[i];
+            size_t bytes = row->kind == PL_FLAG ? sizeof(bool) : sizeof(double);
+            assert_true(row->offset + bytes <= size);
+            for (size_t at = row->offset; at < row->offset + bytes; at++)
+                assert_int_equal(covered[at]++, 0);
+        }
+        test_free(covered);
     }
-    for (size_t at = 0, gap = 0; at < sizeof(parley_settings); at++) {
-        gap = covered[at] ? 0 : gap + 1;
-        assert_true(gap < sizeof(double));
+}
+
+static void the_settings_of_all_wings_have_room(void **state) {
+    (void)state;
+    parley_settings settings;
+    size_t room = sizeof settings.wings;
+    for (const pl_settings_wing *const *wing = pl_settings_wings; *wing; wing++) {
+        char *own = pl_settings_room(&settings, *wing);
+        assert_true(own >= (char *)settings.wings && own + (*wing)->size <= (char *)settings.wings + room);
     }
-    test_free(covered);
+    assert_true(sizeof settings < 8192); /* a fit copies them */
+}
+
+static void texts_live_until_the_settings_are_cleared(void **state) {
+    (void)state;
+    parley_settings settings, other;
+    parley_error error = {0};
+    pl_settings_defaults(&settings);
+    pl_settings_defaults(&other);
+    char value[] = "a";
+    for (unsigned i = 0; i < 20; i++, value[0]++)
+        assert_done(pl_setting_set(&settings, 0, i % 2 ? "log" : "model", value, &error), &error);
+    assert_done(pl_settings_assign(&other, &settings, &error), &error);
+    assert_done(pl_settings_assign(&other, &other, &error), &error);
+    pl_settings_clear(&settings);
+    assert_string_equal(other.log, "t");
+    assert_string_equal(other.model, "s");
+    pl_settings_clear(&other);
 }
 
 static void copies_have_the_same_values(void **state) {
@@ -256,10 +284,10 @@ static void copies_have_the_same_values(void **state) {
     assert_int_equal(parley_settings_set(settings, "log", "a longer text", &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "standardise", "true", &error), PARLEY_OK);
     assert_int_equal(pl_settings_copy(settings, &copy, &error), PARLEY_OK);
-    for (unsigned i = 0; i < pl_settings_count; i++) {
+    for (unsigned i = 0; i < pl_settings_count(); i++) {
         char mine[PL_TEXT], other[PL_TEXT];
-        pl_setting_text(settings, &pl_settings[i], mine, sizeof mine);
-        pl_setting_text(copy, &pl_settings[i], other, sizeof other);
+        pl_setting_text(settings, pl_setting_at(i), mine, sizeof mine);
+        pl_setting_text(copy, pl_setting_at(i), other, sizeof other);
         assert_string_equal(mine, other);
         assert_int_equal(settings->given[i], copy->given[i]);
     }
@@ -292,7 +320,9 @@ int main(void) {
         cmocka_unit_test(the_nearest_word_is_suggested_or_none),
         cmocka_unit_test(number_texts_read_back_the_same),
         cmocka_unit_test(public_settings_work_as_the_table),
-        cmocka_unit_test(every_field_has_a_row),
+        cmocka_unit_test(every_row_has_a_field_of_its_own),
+        cmocka_unit_test(the_settings_of_all_wings_have_room),
+        cmocka_unit_test(texts_live_until_the_settings_are_cleared),
         cmocka_unit_test(copies_have_the_same_values),
         cmocka_unit_test(statuses_have_texts),
     };

@@ -184,7 +184,7 @@ static void workers_at_their_own_pace_keep_the_tokens(void **state) {
             snprintf(words, sizeof words, "problem=lda topics=%d preset=angel-lda %s workers=3 lanes=%u passes=60",
                      TOPICS, paces[p], 1 + p % 2);
             settings = settings_of(words);
-            settings.burn_in = 60; /* the model is the last sample */
+            pl_topic_settings_in(&settings)->burn_in = 60; /* the model is the last sample */
             outcome outcome = {.data = data, .settings = &settings};
             train(&outcome, ranks, 1 + ranks % 2);
             for (unsigned r = 0; r < ranks; r++)

@@ -197,8 +197,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
         if (pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT)
-            memcpy(self->b0, setup->first + setup->problem->data->x.columns * classes,
-                   classes * sizeof *self->b0);
+            memcpy(self->b0, setup->first + setup->problem->data->x.columns * classes, classes * sizeof *self->b0);
         memcpy(self->b, self->b0, classes * sizeof *self->b);
         status = open_buckets(self, setup->settings, error);
     }

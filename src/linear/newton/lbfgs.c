@@ -73,7 +73,7 @@ static double *pair(const lbfgs *self, double *of, unsigned age) {
 }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return (setup->end - setup->begin) * (2 * setup->settings->history + 4) * sizeof(double);
+    return (setup->end - setup->begin) * (2 * pl_linear_settings_of(setup->settings)->history + 4) * sizeof(double);
 }
 
 static void close_lbfgs(pl_combine *combine) {
@@ -188,7 +188,7 @@ static void precondition(const lbfgs *self, double *x) {
 }
 
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
-    uint64_t count = setup->end - setup->begin, history = setup->settings->history;
+    uint64_t count = setup->end - setup->begin, history = pl_linear_settings_of(setup->settings)->history;
     lbfgs *self;
     parley_status status = pl_take(&self, 1, sizeof *self, "lbfgs", error);
     if (status != PARLEY_OK)

@@ -340,7 +340,8 @@ static void ask(const pl_combine *combine, pl_round *round) {
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     const pl_glm *glm = problem ? pl_glm_of(problem) : NULL;
     pl_arrow shape = glm ? pl_curvature_shape(glm) : (pl_arrow){0};
-    if (glm && !glm->loss->smooth && (settings->lambda == 0 || settings->l1_ratio == 1))
+    if (glm && !glm->loss->smooth &&
+        (pl_linear_settings_of(settings)->lambda == 0 || pl_linear_settings_of(settings)->l1_ratio == 1))
         return pl_fail(error, PARLEY_BAD_USAGE, "combine proximal needs an L2 penalty with loss %s; use combine newton",
                        glm->loss->name);
     if (shape.core <= MOST_ENTRIES)

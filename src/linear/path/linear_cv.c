@@ -222,7 +222,7 @@ static parley_status count_reached(const pl_path *path, uint64_t *count, parley_
 static parley_status follow_all(crossing *crossing, parley_callback callback, void *user, pl_path **path,
                                 parley_error *error) {
     const parley_settings *settings = crossing->settings;
-    pl_path_plan plan = {.all = settings->full_path, .points_only = true};
+    pl_path_plan plan = {.all = pl_linear_settings_of(settings)->full_path, .points_only = true};
     parley_data *copy = NULL;
     parley_status status = PARLEY_OK;
     *path = NULL;
@@ -293,8 +293,8 @@ static parley_status cross_some(crossing *crossing, uint64_t first, uint64_t cou
     if (status != PARLEY_OK)
         return status;
     pl_cv_judge(cv, pl_metric_find(&pl_model_linear, settings->metric)->larger);
-    cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
-    cv->place = place_of(cv, settings->l1_ratio, uneven);
+    cv->chosen = pl_linear_settings_of(settings)->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
+    cv->place = place_of(cv, pl_linear_settings_of(settings)->l1_ratio, uneven);
     return status;
 }
 
@@ -326,7 +326,8 @@ static parley_status extend(crossing *crossing, bool uneven, parley_error *error
 static parley_status cross_ratio(crossing *crossing, parley_callback callback, void *user, parley_error *error) {
     const parley_settings *settings = crossing->settings;
     pl_cv *cv = crossing->cv;
-    bool fixed = *settings->lambda_list || pl_setting_given(settings, "lambda_ratio"), uneven = false;
+    bool fixed = *pl_linear_settings_of(settings)->lambda_list || pl_setting_given(settings, "lambda_ratio"),
+         uneven = false;
     bool open[] = {
         [PARLEY_CV_SMALLEST] = true, [PARLEY_CV_LARGEST] = true, [PARLEY_CV_EMPTY] = false, [PARLEY_CV_SINGLE] = false};
     parley_status status = walk_all(crossing, callback, user, &uneven, error);
@@ -371,7 +372,7 @@ static parley_status cross_ratios(crossing *crossing, parley_settings *settings,
         status = pl_take(&cv, 1, sizeof *cv, "cross-validation", error);
         if (status != PARLEY_OK)
             break;
-        settings->l1_ratio = crossing->machine->l1_ratio = ratio[r];
+        pl_linear_settings_in(settings)->l1_ratio = pl_linear_settings_in(crossing->machine)->l1_ratio = ratio[r];
         cv->folds = folds;
         cv->metric = metric->name;
         crossing->cv = cv;
@@ -398,17 +399,17 @@ parley_status pl_cv_check(const parley_settings *settings, parley_error *error) 
     parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    copy->given[pl_setting_find("metric") - pl_settings] = false; /* here it needs no validation rows */
-    if (*copy->l1_ratios && pl_setting_given(copy, "l1_ratio"))
+    pl_setting_forget(copy, "metric"); /* here it needs no validation rows */
+    if (*pl_linear_settings_of(copy)->l1_ratios && pl_setting_given(copy, "l1_ratio"))
         status = pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratios already sets every l1-ratio; leave out --l1-ratio");
     if (status == PARLEY_OK)
-        status = pl_path_numbers("l1-ratios", copy->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
+        status = pl_path_numbers("l1-ratios", pl_linear_settings_of(copy)->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
     for (uint64_t r = 0; status == PARLEY_OK && r < (ratio ? ratios : 1); r++) {
-        copy->l1_ratio = ratio ? ratio[r] : copy->l1_ratio;
+        pl_linear_settings_in(copy)->l1_ratio = ratio ? ratio[r] : pl_linear_settings_of(copy)->l1_ratio;
         status = pl_path_check(copy, error);
     }
     pl_free(ratio);
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }
 
@@ -417,14 +418,15 @@ static parley_status run_crossing(pl_engine *engine, const parley_data *data, pa
                                   parley_callback callback, void *user, pl_cv **out, parley_error *error) {
     uint32_t *fold = NULL;
     unsigned folds;
-    double *ratio = NULL, single = settings->l1_ratio;
+    double *ratio = NULL, single = pl_linear_settings_of(settings)->l1_ratio;
     uint64_t ratios = 1;
     parley_settings *machine = NULL;
     parley_status status = pl_take(&fold, pl_all_rows(data), sizeof *fold, "folds", error);
     if (status == PARLEY_OK)
         status = pl_cv_folds(engine, data, settings, fold, &folds, error);
     if (status == PARLEY_OK)
-        status = pl_path_numbers("l1-ratios", settings->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
+        status =
+            pl_path_numbers("l1-ratios", pl_linear_settings_of(settings)->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
     if (status == PARLEY_OK)
         status = pl_settings_copy(settings, &machine, error);
     if (status == PARLEY_OK) {
@@ -442,7 +444,7 @@ static parley_status run_crossing(pl_engine *engine, const parley_data *data, pa
         status = cross_ratios(&crossing, settings, folds, ratio ? ratio : &single, ratio ? ratios : 1, out, error);
         pthread_mutex_destroy(&crossing.mutex);
     }
-    pl_free(machine);
+    parley_settings_free(machine);
     pl_free(ratio);
     pl_free(fold);
     return status;
@@ -459,12 +461,12 @@ static parley_status run_rank(pl_engine *engine, const parley_data *data, const 
     if (status == PARLEY_OK)
         status = pl_settings_copy(settings, &copy, error);
     if (status == PARLEY_OK) {
-        *copy->log = '\0';
-        copy->given[pl_setting_find("metric") - pl_settings] = false; /* cross-validation uses the metric itself */
-        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* of engines in this process */
+        copy->log = "";
+        pl_setting_forget(copy, "metric");     /* cross-validation uses the metric itself */
+        copy->engine = pl_engine_threads.name; /* of engines in this process */
         status = run_crossing(engine, data, copy, callback, user, out, error);
     }
-    pl_free(copy);
+    parley_settings_free(copy);
     if (status != PARLEY_OK) {
         parley_cv_free(*out);
         *out = NULL;
@@ -484,12 +486,12 @@ static parley_status fit(pl_engine *engine, const parley_data *data, const parle
     parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    copy->given[pl_setting_find("metric") - pl_settings] = false;
-    copy->lambda = cv->lambdas[cv->chosen];
-    copy->l1_ratio = cv->by_ratio[cv->best_ratio].l1_ratio;
+    pl_setting_forget(copy, "metric");
+    pl_linear_settings_in(copy)->lambda = cv->lambdas[cv->chosen];
+    pl_linear_settings_in(copy)->l1_ratio = cv->by_ratio[cv->best_ratio].l1_ratio;
     status = engine ? pl_train_rank(engine, data, copy, ask, asking, model, summary, error)
                     : parley_train(data, copy, ask, asking, model, summary, error);
-    pl_free(copy);
+    parley_settings_free(copy);
     return status;
 }
 

@@ -136,14 +136,15 @@ parley_status pl_cv_folds(pl_engine *engine, const parley_data *data, const parl
                           unsigned *folds, parley_error *error) {
     uint64_t rows = pl_all_rows(data);
     pl_source *source;
-    *folds = (unsigned)settings->folds;
-    if (*settings->fold_file) {
-        parley_status status = pl_source_open(settings->fold_file, FOLD_WAVE_BYTES, &source, error);
+    *folds = (unsigned)pl_linear_settings_of(settings)->folds;
+    if (*pl_linear_settings_of(settings)->fold_file) {
+        parley_status status =
+            pl_source_open(pl_linear_settings_of(settings)->fold_file, FOLD_WAVE_BYTES, &source, error);
         return status == PARLEY_OK ? take_folds(data, source, fold, folds, error) : status;
     }
-    if (settings->folds > rows)
+    if (pl_linear_settings_of(settings)->folds > rows)
         return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
-                       (unsigned long long)settings->folds, (unsigned long long)rows);
+                       (unsigned long long)pl_linear_settings_of(settings)->folds, (unsigned long long)rows);
     if (!data->spread)
         return assign_folds(data->label, rows, settings->seed, *folds, fold, error);
     double *label = NULL;

@@ -57,8 +57,8 @@ parley_status pl_path_numbers(const char *option, const char *words, double leas
 }
 
 parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
-    parley_status status =
-        pl_path_numbers("lambda-list", settings->lambda_list, DBL_TRUE_MIN, DBL_MAX, lambdas, count, error);
+    parley_status status = pl_path_numbers("lambda-list", pl_linear_settings_of(settings)->lambda_list, DBL_TRUE_MIN,
+                                           DBL_MAX, lambdas, count, error);
     if (status == PARLEY_OK && *lambdas)
         qsort(*lambdas, *count, sizeof **lambdas, falling);
     return status;
@@ -67,7 +67,8 @@ parley_status pl_path_list(const parley_settings *settings, double **lambdas, ui
 parley_status pl_path_check(const parley_settings *settings, parley_error *error) {
     double *lambdas;
     uint64_t count;
-    if (*settings->lambda_list && (pl_setting_given(settings, "lambdas") || pl_setting_given(settings, "lambda_ratio")))
+    if (*pl_linear_settings_of(settings)->lambda_list &&
+        (pl_setting_given(settings, "lambdas") || pl_setting_given(settings, "lambda_ratio")))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--lambda-list already sets every lambda; leave out --lambdas and "
                        "--lambda-ratio");
@@ -175,18 +176,18 @@ static parley_status largest_lambda(const pl_run *run, double *lambda, parley_er
 
 static parley_status make_lambdas(pl_run *run, double **lambdas, uint64_t *count, parley_error *error) {
     const parley_settings *settings = run->settings;
-    double first, ratio = settings->lambda_ratio;
+    double first, ratio = pl_linear_settings_of(settings)->lambda_ratio;
     parley_status status = pl_path_list(settings, lambdas, count, error);
     if (status != PARLEY_OK || *count > 0)
         return status;
     status = largest_lambda(run, &first, error);
     if (status == PARLEY_OK)
-        status = pl_take(lambdas, settings->lambdas, sizeof **lambdas, "lambdas", error);
+        status = pl_take(lambdas, pl_linear_settings_of(settings)->lambdas, sizeof **lambdas, "lambdas", error);
     if (status != PARLEY_OK)
         return status;
     if (isnan(ratio))
         ratio = pl_all_rows(run->rows.data) < run->rows.data->x.columns ? 1e-2 : 1e-4;
-    *count = settings->lambdas;
+    *count = pl_linear_settings_of(settings)->lambdas;
     for (uint64_t k = 0; k < *count; k++)
         (*lambdas)[k] = first * pow(ratio, *count > 1 ? (double)k / (double)(*count - 1) : 0.0);
     return PARLEY_OK;
@@ -320,7 +321,7 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     parley_status status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return status;
-    *copy->log = '\0'; /* the log is opened at the first lambda */
+    copy->log = ""; /* the log is opened at the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
     if (!pl_setting_given(settings, "rounds"))
@@ -330,7 +331,7 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
         status = pl_fingerprint(run->engine, data, &run->fingerprint, error);
     if (status == PARLEY_OK)
         status = pl_run_open(run, data, copy, error);
-    pl_free(copy);
+    parley_settings_free(copy);
     if (status == PARLEY_OK && !plan->lambdas)
         status = make_lambdas(run, &lambdas, &count, error);
     if (status == PARLEY_OK)
@@ -359,13 +360,13 @@ static void suggest(pl_run *run, const parley_settings *settings, pl_path *path)
         k++;
     if (k == path->count || pl_settings_copy(settings, &copy, NULL) != PARLEY_OK)
         return;
-    copy->lambda = path->points[k].lambda;
+    pl_linear_settings_in(copy)->lambda = path->points[k].lambda;
     copy->gap = run->target;
     parley_stop last = path->summary.stop;
     path->summary.stop = path->points[k].stop;
     pl_remedies(run, copy, &path->summary);
     path->summary.stop = last;
-    pl_free(copy);
+    parley_settings_free(copy);
 }
 
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
@@ -420,7 +421,7 @@ parley_status pl_path_run(const parley_settings *machine, const parley_data *dat
 
 parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
                           void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
-    pl_path_plan plan = {.all = settings->full_path};
+    pl_path_plan plan = {.all = pl_linear_settings_of(settings)->full_path};
     *out = NULL;
     pl_stop_enter();
     parley_status status = pl_path_check(settings, error);

@@ -2,6 +2,7 @@
 #ifndef PL_LINEAR_PATH_H
 #define PL_LINEAR_PATH_H
 
+#include "linear/linear_settings.h"
 #include "linear/path/kept_model.h"
 #include "train/train.h"
 

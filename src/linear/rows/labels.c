@@ -122,7 +122,7 @@ static parley_status choose_positive(pl_glm *glm, const char *word, parley_error
 
 /* Rejects --positive where there are not two labels. */
 static parley_status without_positive(const pl_glm *glm, const parley_settings *settings, parley_error *error) {
-    if (!*settings->positive)
+    if (!*pl_linear_settings_of(settings)->positive)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE, "--positive names one of two labels, but loss %s has %s here; leave it out",
                    glm->loss->name, glm->loss->labels == PL_LABELS_REAL ? "numbers" : "several classes");
@@ -131,7 +131,7 @@ static parley_status without_positive(const pl_glm *glm, const parley_settings *
 parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     double kinds[PL_MOST_CLASSES + 1];
     const parley_data *data = glm->base.data;
-    const char *loss = settings->loss;
+    const char *loss = pl_linear_settings_of(settings)->loss;
     bool open = strcmp(loss, "auto") == 0;
     if (!open) {
         glm->loss = pl_loss_find(loss);
@@ -168,5 +168,5 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_se
     }
     glm->low = kinds[0];
     glm->high = kinds[1];
-    return choose_positive(glm, settings->positive, error);
+    return choose_positive(glm, pl_linear_settings_of(settings)->positive, error);
 }

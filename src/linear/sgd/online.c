@@ -402,17 +402,17 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
     if (status != PARLEY_OK)
         return status;
     pl_online *online = *out;
-    double lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
-    online->loss = pl_loss_find(settings->loss);
+    double lambda = isnan(pl_linear_settings_of(settings)->lambda) ? 0.0 : pl_linear_settings_of(settings)->lambda;
+    online->loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
     if (online->loss)
         online->loss = pl_loss_tuned(online->loss, settings, &online->own_loss);
     online->normalised = (pl_schedule)settings->schedule != PL_ADAGRAD;
-    online->intercept = (pl_intercept)settings->intercept;
+    online->intercept = (pl_intercept)pl_linear_settings_of(settings)->intercept;
     online->rate = isnan(settings->rate) ? FIRST_RATE : settings->rate;
-    online->l1 = lambda * settings->l1_ratio;
-    online->l2 = lambda * (1.0 - settings->l1_ratio);
+    online->l1 = lambda * pl_linear_settings_of(settings)->l1_ratio;
+    online->l2 = lambda * (1.0 - pl_linear_settings_of(settings)->l1_ratio);
     online->bits = pl_setting_given(settings, "hash_bits") ? (unsigned)settings->hash_bits : 0;
-    snprintf(online->positive, sizeof online->positive, "%s", settings->positive);
+    snprintf(online->positive, sizeof online->positive, "%s", pl_linear_settings_of(settings)->positive);
     online->state.low = NAN;
     online->state.high = 1.0;
     return PARLEY_OK;
@@ -445,7 +445,7 @@ parley_status pl_online_check(const parley_settings *settings, parley_error *err
             pl_setting_flag(pl_setting_find(not_read[i]), flag, sizeof flag);
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset online; leave it out", flag);
         }
-    const pl_loss *loss = pl_loss_find(settings->loss);
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
     if (loss && loss->together)
         return pl_fail(error, PARLEY_BAD_USAGE, "--preset online supports at most two classes; use --preset gd");
     if (settings->standardise)

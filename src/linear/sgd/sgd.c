@@ -358,12 +358,13 @@ static void state(pl_local *local, pl_state *state) {
 
 static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
     bool adapts = settings->schedule >= PL_ADAGRAD;
-    if (settings->average_iterates && (adapts || in_place || settings->l1_ratio > 0))
+    if (pl_linear_settings_of(settings)->average_iterates &&
+        (adapts || in_place || pl_linear_settings_of(settings)->l1_ratio > 0))
         return pl_fail(error, PARLEY_BAD_USAGE, "--average-iterates takes %s; leave one of them out",
                        adapts     ? "no adaptive schedule"
                        : in_place ? "no exchange shared, which has no iterates of one worker"
                                   : "no L1 penalty");
-    if (settings->reweight && (adapts || in_place))
+    if (pl_linear_settings_of(settings)->reweight && (adapts || in_place))
         return pl_fail(error, PARLEY_BAD_USAGE, "--reweight takes %s; leave one of them out",
                        adapts ? "no adaptive schedule" : "no exchange shared, whose workers have no shards to weigh");
     if (in_place && adapts)

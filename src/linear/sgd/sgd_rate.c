@@ -189,7 +189,7 @@ static parley_status settle_on_means(pl_sgd *sgd, parley_error *error) {
 static bool may_boost(const pl_sgd *sgd, const pl_setup *setup) {
     const parley_settings *settings = setup->settings;
     return isnan(settings->rate) && sgd->team->workers >= 2 * BOOST && !sgd->in_place && !pl_sgd_adapts(sgd) &&
-           !settings->reweight && !(settings->local_epochs > 1.0) && !setup->adds;
+           !pl_linear_settings_of(settings)->reweight && !(settings->local_epochs > 1.0) && !setup->adds;
 }
 
 parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {

@@ -33,21 +33,21 @@ void pl_sgd_close(pl_local *local) {
 
 bool pl_sgd_may_adapt(const pl_setup *setup) {
     pl_schedule schedule = (pl_schedule)setup->settings->schedule;
-    return !setup->in_place && (schedule >= PL_ADAGRAD || (schedule == PL_ANY && !setup->settings->average_iterates &&
-                                                           !setup->settings->reweight));
+    return !setup->in_place && (schedule >= PL_ADAGRAD ||
+                                (schedule == PL_ANY && !pl_linear_settings_of(setup->settings)->average_iterates &&
+                                 !pl_linear_settings_of(setup->settings)->reweight));
 }
 
 /* Doubles of a worker's copies of the model, for each entry. A cell is two. */
 static uint64_t copies(const pl_setup *setup) {
     if (setup->in_place)
         return 0;
-    uint64_t lazy = 1 + (setup->problem->l1 > 0) + setup->settings->average_iterates;
+    uint64_t lazy = 1 + (setup->problem->l1 > 0) + pl_linear_settings_of(setup->settings)->average_iterates;
     return pl_sgd_may_adapt(setup) && lazy < 2 ? 2 : lazy;
 }
 
 uint64_t pl_sgd_bytes(const pl_setup *setup) {
-    uint64_t size = setup->problem->size, hosted = setup->team->hosted,
-             rows = setup->problem->data->x.rows;
+    uint64_t size = setup->problem->size, hosted = setup->team->hosted, rows = setup->problem->data->x.rows;
     bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     return (hosted * size * (copies(setup) + 1) + 3 * size + rows * (smooth ? 1 : 3)) * sizeof(double) +
            pl_local_gradient.bytes(setup);
@@ -212,8 +212,7 @@ static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
 }
 
 static parley_status open_arrays(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
-    uint64_t rows = setup->problem->data->x.rows, size = setup->problem->size,
-             hosted = setup->team->hosted;
+    uint64_t rows = setup->problem->data->x.rows, size = setup->problem->size, hosted = setup->team->hosted;
     bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     sgd->workers = pl_alloc(hosted, sizeof *sgd->workers);
     sgd->v_least = pl_alloc(size, sizeof *sgd->v_least);
@@ -241,9 +240,9 @@ parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *e
     sgd->copied = copies(setup);
     sgd->asked = (pl_schedule)setup->settings->schedule;
     sgd->may_adapt = pl_sgd_may_adapt(setup);
-    sgd->average = setup->settings->average_iterates;
+    sgd->average = pl_linear_settings_of(setup->settings)->average_iterates;
     sgd->in_place = setup->in_place;
-    sgd->importance = setup->settings->reweight ? setup->team->workers : 1.0;
+    sgd->importance = pl_linear_settings_of(setup->settings)->reweight ? setup->team->workers : 1.0;
     sgd->least = INFINITY;
     sgd->stride = setup->team->all_rows / SAMPLE_ROWS;
     sgd->stride = sgd->stride < 1 ? 1 : sgd->stride > SAMPLE_STRIDE ? SAMPLE_STRIDE : sgd->stride;

@@ -21,9 +21,10 @@ struct parley_learner {
 
 static parley_status resolve(parley_learner *learner, parley_error *error) {
     if (!pl_setting_given(learner->asked, "preset"))
-        snprintf(learner->asked->preset, sizeof learner->asked->preset, "online");
-    pl_settings_assign(learner->settings, learner->asked);
-    parley_status status = pl_method_resolve(learner->settings, NULL, &learner->method, error);
+        learner->asked->preset = "online";
+    parley_status status = pl_settings_assign(learner->settings, learner->asked, error);
+    if (status == PARLEY_OK)
+        status = pl_method_resolve(learner->settings, NULL, &learner->method, error);
     if (status == PARLEY_OK && !pl_stream_of(learner->settings))
         status = pl_fail(error, PARLEY_BAD_USAGE, "a learner always uses preset online; leave out preset %s",
                          learner->settings->preset);
@@ -33,15 +34,15 @@ static parley_status resolve(parley_learner *learner, parley_error *error) {
 }
 
 static parley_status tell_labels(parley_learner *learner, const double *labels, parley_error *error) {
-    const pl_loss *loss = pl_loss_find(learner->settings->loss);
+    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(learner->settings)->loss);
     if (!labels)
         return PARLEY_OK;
-    if (*learner->settings->positive)
+    if (*pl_linear_settings_of(learner->settings)->positive)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "the labels are given in advance, and the second one is positive; leave out positive");
     if (!loss || loss->labels != PL_LABELS_BINARY)
         return pl_fail(error, PARLEY_BAD_USAGE, "two labels need a loss of two classes, but loss is %s",
-                       learner->settings->loss);
+                       pl_linear_settings_of(learner->settings)->loss);
     if (!(labels[0] < labels[1]) || !isfinite(labels[0]) || !isfinite(labels[1]))
         return pl_fail(error, PARLEY_BAD_USAGE, "the labels %g and %g must be in increasing order", labels[0],
                        labels[1]);
@@ -108,7 +109,7 @@ parley_status parley_learner_model(const parley_learner *learner, parley_model *
     status = pl_online_model(learner->online, out, error);
     if (status == PARLEY_OK)
         status = pl_stream_describe(record, learner->online, *out, error);
-    pl_free(record);
+    parley_settings_free(record);
     if (status != PARLEY_OK) {
         parley_model_free(*out);
         *out = NULL;
@@ -124,13 +125,13 @@ parley_status parley_learner_to_bytes(const parley_learner *learner, void **byte
     char(*text)[PL_TEXT];
     *bytes = NULL;
     *count = 0;
-    parley_status status = pl_take(&text, pl_settings_count, sizeof *text, "settings", error);
+    parley_status status = pl_take(&text, pl_settings_count(), sizeof *text, "settings", error);
     if (status != PARLEY_OK)
         return status;
-    for (unsigned i = 0; i < pl_settings_count; i++)
+    for (unsigned i = 0; i < pl_settings_count(); i++)
         if (learner->asked->given[i]) {
-            pl_setting_text(learner->asked, &pl_settings[i], text[i], sizeof *text);
-            pairs[pair_count++] = (pl_pair){pl_settings[i].name, text[i]};
+            pl_setting_text(learner->asked, pl_setting_at(i), text[i], sizeof *text);
+            pairs[pair_count++] = (pl_pair){pl_setting_at(i)->name, text[i]};
         }
     status = pl_online_pack(learner->online, pairs, pair_count, bytes, count, error);
     pl_free(text);
@@ -186,7 +187,7 @@ void parley_learner_free(parley_learner *learner) {
     if (!learner)
         return;
     pl_online_close(learner->online);
-    pl_free(learner->settings);
-    pl_free(learner->asked);
+    parley_settings_free(learner->settings);
+    parley_settings_free(learner->asked);
     pl_free(learner);
 }

@@ -121,11 +121,11 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
                                  parley_error *error) {
     parley_status status = PARLEY_OK;
     char text[PL_TEXT];
-    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model && !(pl_settings[i].commands & (PL_FOR_CHANGE | PL_FOR_TOPICS)) &&
-            pl_loss_concerned(pl_linear(model)->loss, pl_settings[i].name))
-            status = pl_model_set_meta(model, pl_settings[i].name, text, error);
+    for (unsigned i = 0; i < pl_settings_count() && status == PARLEY_OK; i++) {
+        pl_setting_text(settings, pl_setting_at(i), text, sizeof text);
+        if (pl_setting_at(i)->in_model && !(pl_setting_at(i)->commands & (PL_FOR_CHANGE | PL_FOR_TOPICS)) &&
+            pl_loss_concerned(pl_linear(model)->loss, pl_setting_at(i)->name))
+            status = pl_model_set_meta(model, pl_setting_at(i)->name, text, error);
     }
     const pl_online_state *state = pl_online_look(online);
     unsigned fold_bits = pl_linear(model)->fold_bits;
@@ -143,12 +143,13 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
 
 void pl_stream_record(parley_settings *settings, const pl_method *method, const pl_online *online) {
     const pl_online_state *state = pl_online_look(online);
-    settings->lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
+    pl_linear_settings_in(settings)->lambda =
+        isnan(pl_linear_settings_of(settings)->lambda) ? 0.0 : pl_linear_settings_of(settings)->lambda;
     settings->schedule = settings->schedule == PL_ANY ? PL_NORMALISED : settings->schedule;
     if (state->learns)
-        snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
-    snprintf(settings->local, sizeof settings->local, "%s", method->stream->name);
-    snprintf(settings->metric, sizeof settings->metric, "%s", pl_metric_find(&pl_model_linear, settings->metric)->name);
+        pl_linear_settings_in(settings)->loss = state->learns->name;
+    settings->local = method->stream->name;
+    settings->metric = pl_metric_find(&pl_model_linear, settings->metric)->name;
     settings->workers = settings->lanes = 1;
 }
 
@@ -164,8 +165,9 @@ static void summarise(stream *stream, unsigned threads) {
     summary->local = stream->method.stream->name;
     summary->combine = summary->exchange = "none"; /* a single worker learns, without communication */
     summary->engine = pl_engine_threads.name;      /* a stream is learnt in this process */
-    pl_linear_facts(state->learns ? state->learns->name : "none", settings->lambda, settings->l1_ratio,
-                    (pl_intercept)settings->intercept, &description);
+    pl_linear_facts(state->learns ? state->learns->name : "none", pl_linear_settings_of(settings)->lambda,
+                    pl_linear_settings_of(settings)->l1_ratio, (pl_intercept)pl_linear_settings_of(settings)->intercept,
+                    &description);
     pl_describe_number(&description, "progressive_loss", pl_stream_loss(stream->online));
     memcpy(summary->fact, description.facts, sizeof summary->fact);
     summary->facts = description.count;
@@ -225,7 +227,7 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
     if (status == PARLEY_OK)
         status = run_passes(&stream, threads, out, error);
     pl_online_close(stream.online);
-    pl_free(stream.settings);
+    parley_settings_free(stream.settings);
     return status;
 }
 
@@ -297,13 +299,12 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
     status = pl_settings_copy(settings, &copy, error);
     if (status != PARLEY_OK)
         return pl_stop_leave(status);
-    copy->given[pl_setting_find("hash_bits") - pl_settings] =
-        false; /* this works for any format: columns that are not hashed are folded */
+    pl_setting_forget(copy, "hash_bits"); /* this works for any format: columns that are not hashed are folded */
     status = pl_reading_of(copy, &file.reading, error);
     pl_stream_source source = {&file, rewind_file, next_file};
     if (status == PARLEY_OK)
         status = pl_stream_run(&source, settings, file.threads, callback, user, out, summary, error);
     pl_read_ahead_close(file.ahead);
-    pl_free(copy);
+    parley_settings_free(copy);
     return pl_stop_leave(status);
 }
