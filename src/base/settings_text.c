@@ -24,19 +24,24 @@ void *pl_settings_room(parley_settings *settings, const pl_settings_wing *wing) 
     return room;
 }
 
+/* What follows from the tables is made once: a list of all rows, their defaults, and the defaults of numbers as text.
+ * Reading and writing these takes as long as a small fit. */
+static struct {
+    pthread_once_t once;
+    const pl_setting *row[PL_MOST_SETTINGS];
+    unsigned count;
+    parley_settings defaults;
+    char text[PL_MOST_SETTINGS][32];
+} made = {.once = PTHREAD_ONCE_INIT};
+
+static void make_all(void);
+
 unsigned pl_settings_count(void) {
-    unsigned count = 0;
-    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++)
-        count += (*table)->count;
-    return count;
+    pthread_once(&made.once, make_all);
+    return made.count;
 }
 
-const pl_setting *pl_setting_at(unsigned number) {
-    for (const pl_settings_table *const *table = pl_settings_tables; *table; number -= (*table++)->count)
-        if (number < (*table)->count)
-            return &(*table)->rows[number];
-    return NULL;
-}
+const pl_setting *pl_setting_at(unsigned number) { return number < pl_settings_count() ? made.row[number] : NULL; }
 
 /* The table that holds the row. `*before`: how many rows the tables before it have. */
 static const pl_settings_table *table_of(const pl_setting *row, unsigned *before) {
@@ -210,18 +215,20 @@ static parley_status set_value(parley_settings *settings, const pl_setting *row,
     }
 }
 
-/* Made once, since reading numbers from text takes as long as a small fit. */
-static parley_settings defaults;
-static pthread_once_t defaults_made = PTHREAD_ONCE_INIT;
-
-static void make_defaults(void) {
-    for (unsigned i = 0; i < pl_settings_count(); i++)
-        set_value(&defaults, pl_setting_at(i), pl_setting_at(i)->initial, NULL);
+static void make_all(void) {
+    for (const pl_settings_table *const *table = pl_settings_tables; *table; table++)
+        for (unsigned i = 0; i < (*table)->count; i++) {
+            const pl_setting *row = made.row[made.count] = &(*table)->rows[i];
+            set_value(&made.defaults, row, row->initial, NULL);
+            if (row->kind == PL_REAL)
+                pl_number_text(*(double *)field(&made.defaults, row), made.text[made.count], sizeof *made.text);
+            made.count++;
+        }
 }
 
 void pl_settings_defaults(parley_settings *settings) {
-    pthread_once(&defaults_made, make_defaults);
-    *settings = defaults;
+    pthread_once(&made.once, make_all);
+    *settings = made.defaults;
 }
 
 void pl_settings_clear(parley_settings *settings) {
@@ -319,6 +326,8 @@ void pl_setting_text(const parley_settings *settings, const pl_setting *row, cha
     case PL_REAL:
         if (isnan(*(const double *)value))
             snprintf(text, size, "auto");
+        else if (*(const double *)value == *(const double *)field(&made.defaults, row))
+            snprintf(text, size, "%s", made.text[pl_setting_number(row)]);
         else
             pl_number_text(*(const double *)value, text, size);
         break;
