@@ -4,8 +4,9 @@
 For each case it builds Parley with the case switched off, by an edit of a copy of the sources, and solves the problems
 of bench/shapes.py with that build and the normal one in turn, to the same certificate. Every pair of problem and build
 runs at least once. It is repeated where the model or the time differs, more often the shorter it is. A few problems of
-its own concern cases that no shape does. Names choose cases, and `a+b` switches off both. Results are kept in the build
-folder of the tree, so that a run may be continued. A run without names or words writes bench/ABLATION.md.
+its own concern cases that no shape does. Names choose what to switch off: one of --list, `a+b` for both, or all
+`cases`, `rules` or `presets`. Results are kept in the build folder of the tree, so that a run may be continued or made in parts.
+A run without names or words writes bench/ABLATION.md.
 """
 
 import argparse
@@ -48,7 +49,8 @@ MOST_FITS = 8  # in a visit
 SLOW = 0.5  # seconds of a fit from which on there is only one at first
 NOTICED = 1.05  # ratio of the times from which on visits are repeated
 CLEAR = 2.0  # ratio from which on they need not be
-NEAR = 1.5  # the same for presets
+NEAR = 2.0  # the same for presets
+HOPELESS = 10  # ratio from which on a preset or a rule is not waited for
 BORDER = 1.2  # ratio up to which they are repeated twice as often
 BUDGET = 1.0  # seconds of a build on a problem in all repeated visits, unless that allows fewer than LEAST
 LEAST = 3
@@ -68,6 +70,7 @@ class Case:
     takes: list
     tests: list = field(default_factory=list)
     kind: str = "case"
+    concerns: object = lambda shape: True  # whether its code can run on a shape at all
 
     @property
     def special(self):
@@ -76,6 +79,10 @@ class Case:
 
 def edit(path, old, new):
     return path, old, new
+
+
+def is_dense(shape):
+    return shape.data in ("dense", "far", "cadata", "sgemm")
 
 
 CASES = [
@@ -87,7 +94,10 @@ CASES = [
     ),
     Case(
         "softmax_preconditioner",
-        [edit("linear/newton/softmax_preconditioner.c", "return glm->classes > 1 &&", "return false &&")],
+        [edit("linear/newton/softmax_preconditioner.c",
+              "bool pl_softmax_preconditioner_fit(const pl_problem *problem, const pl_team *team) {\n",
+              "bool pl_softmax_preconditioner_fit(const pl_problem *problem, const pl_team *team) {\n"
+              "    return false;\n")],
         ["linear/newton/softmax_preconditioner.c", "linear/newton/softmax_preconditioner.h"],
         ["softmax_preconditioner"],
     ),
@@ -98,7 +108,7 @@ CASES = [
     ),
     Case(
         "scd_covariance",
-        [edit("linear/columns/scd_setup.c", "return !wanted ? 0 : columns < GRAM ? columns : GRAM;", "return 0;")],
+        [edit("linear/columns/scd_setup.c", "if (capacity == 0)\n        return true;", "return true;")],
         [
             "linear/columns/scd_covariance.c", "linear/columns/scd_support.c", "linear/columns/scd_setup.c:take_gram",
             "linear/columns/scd_solve.c:jump_by_gram", "linear/columns/scd_solve.c:jump_on_support",
@@ -133,6 +143,7 @@ CASES = [
         ],
         ["math/float_table.c", "math/float_table.h"],
         kind="kernel",
+        concerns=lambda shape: shape.classes > 1,
     ),
     Case(
         "dense_row",
@@ -154,12 +165,14 @@ CASES = [
         ["math/dense_block.c", "math/dense_block.h"],
         ["dense_block"],
         kind="kernel",
+        concerns=is_dense,
     ),
     Case(
         "dense_table",
         [edit("math/dense_table.c", "return width >= PL_FULL_WIDTH && PL_HAS_AVX2;", "return false;")],
         ["math/dense_table.c", "math/dense_table.h"],
         kind="kernel",
+        concerns=lambda shape: is_dense(shape) and shape.classes > 1,
     ),
     Case(
         "exclusive_columns",
@@ -202,8 +215,13 @@ CASES = [
     ),
     Case(
         "classes_curvature",
-        [edit("linear/newton/newton.c", "&pl_combine_newton : &pl_combine_truncated;",
-              "&pl_combine_newton : glm->classes > 1 ? &pl_combine_lbfgs : &pl_combine_truncated;")],
+        [edit("linear/newton/newton.c", "static const pl_combine_type *variant(const pl_problem *problem) {\n",
+              "static const pl_combine_type *form(const pl_problem *problem);\n"
+              "static const pl_combine_type *variant(const pl_problem *problem) {\n"
+              "    bool several = form(problem) == &pl_combine_truncated && pl_glm_of(problem)->classes > 1;\n"
+              "    return several ? &pl_combine_lbfgs : form(problem);\n"
+              "}\n"
+              "static const pl_combine_type *form(const pl_problem *problem) {\n")],
         ["linear/rows/classes_curvature.c", "linear/rows/classes_curvature.h", "linear/newton/gradient_steps.c",
          "linear/newton/softmax_preconditioner.c", "linear/newton/softmax_preconditioner.h", "math/float_table.c",
          "math/float_table.h", "linear/newton/gradient_rows.c:product_classes",
@@ -225,10 +243,10 @@ CASES = [
     ),
 ]  # fmt: skip
 
-# Where `auto` has its rules, and how a row of the table looks: the name of its condition, then its preset.
-RULES = "linear/linear_rules.c"
-RULE_ROW = re.compile(r'\{(?P<name>[a-z]\w+), "(?P<preset>[\w+-]+)", (?:true|false)\},?')
-LAST_RULE = "always"  # must stay
+# Where `auto` may have its tables of rules. The first entry of a row is its name, and the last row of a table stays.
+RULES = ("linear/auto.c", "linear/linear_rules.c")
+RULE_TABLE = re.compile(r"(?P<name>\w*?)_?choices\[\] = \{\n(?P<rows>.*?)\n\};", re.S)
+RULE_NAME = re.compile(r'\{\s*"?([\w+-]+)')
 COCOA_LBFGS = ("cocoa-lbfgs", "preset cocoa-lbfgs")  # the case, and the variant that measures it: auto never chooses it
 
 
@@ -307,11 +325,10 @@ def estimator(shape, problem, preset):
     return model
 
 
-def visit(shape, problem, preset, seconds, least):
-    """Fits at least `least` times, unless one is slow: [(wall, CPU) of each fit but the first], and facts about the
-    last."""
+def visit(shape, problem, preset, seconds):
+    """Fits a few times: [(wall, CPU) of each fit but the first], and facts about the last."""
     times, spent = [], 0.0
-    while not times or (spent < (seconds if len(times) >= least else SLOW) and len(times) < MOST_FITS):
+    while not times or (spent < seconds and len(times) < MOST_FITS):
         model = estimator(shape, problem, preset)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -332,12 +349,12 @@ def serve(pipe, package, threads):
         os.environ["OMP_NUM_THREADS"] = str(threads)
     loaded = None
     for file, preset, seconds in iter(pipe.recv, None):
-        least = 1 if file == loaded else 2  # the first fit touches the rows and starts threads
         if file != loaded:
             shape, problem = pickle.loads(file.read_bytes())
             loaded = file
+        pipe.send("loaded")
         try:
-            pipe.send(visit(shape, problem, preset, seconds, least))
+            pipe.send(visit(shape, problem, preset, seconds))
         except Exception as reason:  # a build that cannot solve a problem is a result
             pipe.send(f"{type(reason).__name__}: {reason}")
 
@@ -345,26 +362,24 @@ def serve(pipe, package, threads):
 class Server:
     """The process of a build, which starts on first use and again after it was ended because a fit took too long."""
 
-    def __init__(self, package, threads, limit):
-        self.package, self.threads, self.limit, self.process = package, threads, limit, None
+    def __init__(self, package, threads):
+        self.package, self.threads, self.process = package, threads, None
 
-    def fit(self, problem, preset, seconds):
+    def fit(self, problem, preset, seconds, limit):
         """What `visit` returns, or a sentence. `problem` is a file."""
         if not self.process:
             self.pipe, theirs = FORK.Pipe()
             self.process = FORK.Process(target=serve, args=(theirs, self.package, self.threads), daemon=True)
             self.process.start()
         self.pipe.send((problem, preset, seconds))
-        if not self.pipe.poll(self.limit + 20):  # starting and loading take seconds
-            self.close()
-            return f"takes longer than {self.limit:g} s"
         try:
-            found = self.pipe.recv()
+            self.pipe.recv()
+            found = self.pipe.recv() if self.pipe.poll(limit + seconds) else None
         except EOFError:
+            found = "its process ended"
+        if not found:
             self.close()
-            return "its process ended"
-        late = not isinstance(found, str) and found[0][-1][0] > self.limit
-        return f"takes longer than {self.limit:g} s" if late else found
+        return found or f"takes longer than {limit:g} s"
 
     def close(self):
         if self.process:
@@ -452,13 +467,29 @@ def fingerprint(tree):
     return digest.hexdigest()[:12]
 
 
+def rows_of(text):
+    """The rows of a table in C, each from its brace to the comma."""
+    rows, depth, begin = [], 0, 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}]', text):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        if found[0] == "{" and depth == 1:
+            begin = found.start()
+        if found[0] == "}" and depth == 0:
+            rows.append(text[begin : found.end() + 1])
+    return rows
+
+
 def rules_of(tree):
-    """A case for each row of the table of `auto`."""
-    text = (tree / "src" / RULES).read_text()
-    found = [row for row in RULE_ROW.finditer(text) if row["name"] != LAST_RULE]
-    if not found:
-        raise SystemExit(f"{RULES} has no row like {RULE_ROW.pattern}")
-    return [Case(f"rule {row['name']}", [edit(RULES, row[0], "")], [], kind="rule") for row in found]
+    """A case for each row of the tables of `auto`."""
+    path = next(path for path in RULES if (tree / "src" / path).exists())
+    cases = []
+    for table in RULE_TABLE.finditer((tree / "src" / path).read_text()):
+        for row in rows_of(table["rows"])[:-1]:
+            name = "/".join(filter(None, (table["name"], RULE_NAME.match(row)[1])))
+            cases.append(Case(f"rule {name}", [edit(path, row, "")], [], kind="rule"))
+    if not cases:
+        raise SystemExit(f"{path} has no table like {RULE_TABLE.pattern}")
+    return cases
 
 
 def joined(names, cases):
@@ -474,9 +505,12 @@ def joined(names, cases):
 
 def chosen_cases(tree, names):
     cases = [*CASES, *rules_of(tree), *(Case(f"preset {preset}", [], [], kind="preset") for preset in PRESETS)]
-    if not names:
-        return cases
-    return [joined(name, cases) for name in names]
+    groups = {"cases": ("case", "kernel"), "rules": ("rule",), "presets": ("preset",)}
+    found = {}
+    for name in names or groups:
+        of = [case for case in cases if case.kind in groups[name]] if name in groups else [joined(name, cases)]
+        found |= {case.name: case for case in of}
+    return [*found.values()]
 
 
 def lines_of(tree, taken):
@@ -519,7 +553,7 @@ class Race:
 
     def __init__(self, shape, file, servers, limit, repeats):
         self.shape, self.file, self.servers, self.limit, self.repeats = shape, file, servers, limit, repeats
-        self.samples = {}
+        self.samples, self.each = {}, 0.0
         self.order = random.Random(1)
 
     def look(self, case, seconds=VISIT):
@@ -527,8 +561,9 @@ class Race:
         preset = case.name.removeprefix("preset ") if case and case.kind == "preset" else "auto"
         server = self.servers["on" if preset != "auto" or not case else case.name]
         samples = self.samples.setdefault(case.name if case else "on", Samples())
+        limit = self.limit if not case or case.special else min(self.limit, max(1.0, HOPELESS * self.each))
         if not samples.reason:
-            samples.add(server.fit(self.file, preset, seconds))
+            samples.add(server.fit(self.file, preset, seconds, limit))
 
     def round(self, cases, seconds=VISIT):
         for case in self.order.sample([None, *cases], len(cases) + 1):
@@ -542,28 +577,45 @@ class Race:
         keys = ("digest", "rounds", "preset")
         return all(self.samples[case.name].facts.get(key) == self.samples["on"].facts.get(key) for key in keys)
 
+    def free(self, case):
+        """Whether it certainly costs nothing to switch it off."""
+        return not case.concerns(self.shape) or (self.same(case) and case.kind != "kernel")
+
     def matters(self, case):
         """Whether to visit it again. Presets matter where they are about as fast as auto."""
-        ratio = min(self.ratio(case), self.ratio(case, "cpu")) if not self.samples[case.name].reason else math.inf
+        if self.samples[case.name].reason or (self.each > SLOW and self.ratio(case) > CLEAR):
+            return False
         if case.kind == "preset":
-            return ratio < NEAR
-        return ratio < CLEAR and (not self.same(case) or (case.kind == "kernel" and ratio > NOTICED))
+            return self.ratio(case) < NEAR
+        return not self.free(case) and (not self.same(case) or self.ratio(case) > NOTICED)
 
     def measure(self, cases):
-        self.look(None)
+        """A first fit of each, which touches the rows and starts threads, shows what matters."""
+        self.look(None, 0)
         if self.samples["on"].reason:
             return
-        each = self.samples["on"].walls[0]
-        self.round(cases)
-        if each < SLOW:
-            self.round([case for case in cases if case.kind == "kernel"])
+        self.look(None)
+        self.each = statistics.median(self.samples["on"].walls)
+        self.round(cases, 0)
+        kernels = [case for case in cases if case.kind == "kernel" and case.concerns(self.shape)]
+        if self.each < SLOW:
+            self.forget([None, *kernels])
+            self.round(kernels)
         again = [case for case in cases if self.matters(case)]
-        rounds = min(self.repeats, max(LEAST, math.ceil(BUDGET / max(each, VISIT))))
-        for _ in range(rounds if again else 0):
-            self.round(again)
+        if self.each < SLOW:
+            self.forget(case for case in again if case.kind != "kernel")
+        rounds = min(self.repeats, max(LEAST, math.ceil(BUDGET / max(self.each, VISIT))))
+        for done in range(rounds if again else 0):
+            self.round([case for case in again if done < LEAST or self.ratio(case) < CLEAR])
         near = [case for case in again if case.special and NOTICED < self.ratio(case) < BORDER]
         for _ in range(rounds if near else 0):
             self.round(near)
+
+    def forget(self, cases):
+        """Drops the times of first fits."""
+        for case in cases:
+            samples = self.samples[case.name if case else "on"]
+            samples.walls, samples.cpus = [], []
 
     def disagreement(self, problem):
         """The cases whose objective is not that of the normal build within both certificates."""
@@ -576,8 +628,8 @@ class Race:
         off, on = self.samples[case.name], self.samples["on"]
         return {
             "off": {"wall": off.walls, "cpu": off.cpus}, "on": {"wall": on.walls, "cpu": on.cpus},
-            "facts": off.facts, "on_facts": on.facts, "same": self.same(case),
-            "reason": off.reason, "limit": self.limit,
+            "facts": off.facts, "on_facts": on.facts, "same": self.same(case), "free": self.free(case),
+            "reason": off.reason, "limit": self.limit if case.special else HOPELESS * self.each,
         }  # fmt: skip
 
 
@@ -587,8 +639,8 @@ def ratio(row, by):
     return min(statistics.median(off) / statistics.median(on), float(np.quantile(off, 0.25) / np.quantile(on, 0.25)))
 
 
-def cost(case, row, by):
-    return 1.0 if row["same"] and case.kind != "kernel" else ratio(row, by)
+def cost(row, by):
+    return 1.0 if row["free"] else ratio(row, by)
 
 
 def problem_file(folder, shape):
@@ -608,7 +660,7 @@ def run(given, cases, kept):
     builds = Builds(given.tree, folder)
     packages = {"on": builds.package("the normal build", [])}
     packages |= {case.name: builds.package(case.name, case.edits) for case in cases if case.edits}
-    servers = {name: Server(package, given.threads, given.limit) for name, package in packages.items()}
+    servers = {name: Server(package, given.threads) for name, package in packages.items()}
     results = json.loads(kept.read_text()) if kept.exists() else {}
     for shape in [*shapes(), *own_shapes()]:
         missing = [case for case in cases if case.name not in results.get(shape.name, {})]
@@ -628,7 +680,7 @@ def run(given, cases, kept):
             print(f"objectives differ: {sentence}", flush=True)
         results.setdefault(shape.name, {}).update({case.name: race.row(case) for case in missing})
         kept.write_text(json.dumps(results))
-        costs = {case.name: cost(case, race.row(case), given.by) for case in missing if case.special}
+        costs = {case.name: cost(race.row(case), given.by) for case in missing if case.special}
         slower = ", ".join(f"{name} {value:.2f}x" for name, value in costs.items() if value > NOTICED)
         each = milliseconds(race.samples["on"].walls)
         print(f"{shape.name}: {each} ms, in {time.time() - began:.0f} s; {slower}", flush=True)
@@ -646,8 +698,8 @@ def case_table(tree, results, cases, by):
     rows, details = [], []
     for case in cases:
         found = {name: row[case.name] for name, row in results.items() if case.name in row}
-        costs = {name: cost(case, row, by) for name, row in found.items() if not name.startswith("own:")}
-        own = {name: cost(case, row, by) for name, row in found.items() if name.startswith("own:")}
+        costs = {name: cost(row, by) for name, row in found.items() if not name.startswith("own:")}
+        own = {name: cost(row, by) for name, row in found.items() if name.startswith("own:")}
         if not costs:
             continue
         slower = [name for name, value in sorted({**costs, **own}.items(), key=lambda pair: -pair[1]) if value >= WORTH]
@@ -742,15 +794,24 @@ def page(given, results, cases, parley):
     command += f" --threads {given.threads}" if given.threads else ""
     clock = "CPU" if given.by == "cpu" else "wall"
     shaped = {name: row for name, row in results.items() if not name.startswith("own:")}
-    of = lambda kind: [case for case in cases if case.kind == kind]
+    of = lambda *kinds: [case for case in cases if case.kind in kinds]
+    made_by = (
+        f"`{command}` wrote this page, of the sources with the fingerprint {fingerprint(given.tree)}. Costs are ratios of "
+        f"the {clock} time without a case to that with it, of fits to a certificate of {TARGET:g} as in bench/shapes.py: the "
+        "smaller one of the ratios of the medians and of the lower quartiles. *Lines* are those of the files and "
+        "functions that only the case needs. *Models changed* is the number of problems whose model or rounds differ "
+        "without it. The others do not concern it, and cost nothing unless it is a kernel. A case that costs less than "
+        f"{WORTH:g}x on every shape goes. Own problems are those of bench/ablation.py for cases that no shape concerns: "
+        "shapes have no intercepts, no categories beside amounts, and no paths."
+    )  # fmt: skip
     return f"""# What special cases are worth
 
-`{command}` wrote this page, of the sources with the fingerprint {fingerprint(given.tree)}. Costs are ratios of the {clock} time without a case to that with it, of fits to a certificate of {TARGET:g} as in bench/shapes.py: the smaller one of the ratios of the medians and of the lower quartiles. *Lines* are those of the files and functions that only the case needs. *Models changed* is the number of problems whose model or rounds differ without it. The others do not concern it, and cost nothing unless it is a kernel. A case that costs less than {WORTH:g}x on every shape goes. Own problems are those of bench/ablation.py for cases that no shape concerns: shapes have no intercepts, no categories beside amounts, and no paths.
+{made_by}
 
 {machine(Bench(parley, None, given.repeats))}
 {len(shaped)} shapes and {len(results) - len(shaped)} own problems.
 
-{case_table(given.tree, results, [case for case in cases if case.special], given.by)}
+{case_table(given.tree, results, of("case", "kernel"), given.by)}
 ## Rules of auto
 
 {rule_table(shaped, of("rule"), given.by)}
@@ -770,7 +831,7 @@ def arguments_of():
     parser.add_argument("--by", choices=("wall", "cpu"), default="wall", help="the time that the page compares")
     parser.add_argument("--report", action="store_true", help="measure nothing, only print the page of what is known")
     parser.add_argument("--list", action="store_true", help="print the names of the cases and exit")
-    parser.add_argument("names", nargs="*", help="cases, or several joined by +; all if none is given")
+    parser.add_argument("names", nargs="*", help="of --list, several joined by +, or cases, rules or presets; or all")
     given = parser.parse_intermixed_args()
     given.tree = given.tree.resolve()
     return given
