@@ -698,6 +698,19 @@ def run(given, cases, kept):
     return results
 
 
+def unmeasured(found):
+    """Shapes that are missing among the problems found, but for the large ones."""
+    return [shape.name for shape in shapes() if not shape.large and shape.name not in found]
+
+
+def verdict(over, own, missing):
+    if over:
+        return "keep"
+    if missing:
+        return f"open: {len(missing)} shapes are not measured"
+    return "keep by its own problem" if own >= WORTH else "goes"
+
+
 def milliseconds(seconds):
     return f"{1e3 * statistics.median(seconds):.1f}"
 
@@ -720,7 +733,7 @@ def case_table(tree, results, cases, by):
             case.name, code, tests or "-", sum(not row["same"] for row in found.values()),
             f"{statistics.median(costs.values() or [1.0]):.2f}x", f"{costs.get(worst, 1.0):.2f}x", worst, over,
             f"{own[worst_own]:.2f}x" if own else "-",
-            "keep" if over else "keep by its own problem" if own.get(worst_own, 1.0) >= WORTH else "goes",
+            verdict(over, own.get(worst_own, 1.0), unmeasured(found)),
         ])  # fmt: skip
         for name in slower[:8]:
             row = found[name]
@@ -803,6 +816,8 @@ def page(given, results, cases, parley):
     clock = "CPU" if given.by == "cpu" else "wall"
     shaped = {name: row for name, row in results.items() if not name.startswith("own:")}
     of = lambda *kinds: [case for case in cases if case.kind in kinds]
+    missing = unmeasured(results)
+    left_out = f"Not measured, as the normal build was too slow or they were not chosen: {', '.join(missing)}."
     made_by = (
         f"`{command}` wrote this page, of the sources with the fingerprint {fingerprint(given.tree)}. Costs are ratios "
         f"of the {clock} time without a case to that with it, of fits to a certificate of {TARGET:g} as in "
@@ -817,7 +832,7 @@ def page(given, results, cases, parley):
 {made_by}
 
 {machine(Bench(parley, None, given.repeats))}
-{len(shaped)} shapes and {len(results) - len(shaped)} own problems.
+{len(shaped)} shapes and {len(results) - len(shaped)} own problems. {left_out if missing else ""}
 
 {case_table(given.tree, results, of("case", "kernel"), given.by)}
 ## Rules of auto
