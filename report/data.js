@@ -1,4 +1,4 @@
-// data.js: the data of the page. docs/report.md describes their form; src/trace/page.c writes them.
+// data.js: the data of the page. docs/log.md describes their form; src/trace/page.c writes them.
 
 function fromBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);

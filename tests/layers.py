@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the rules of CONTRIBUTING.md: includes between layers, printing, allocation, compiler extensions, and the length
-of functions and files. Prints every fault as file:line and exits with 1 if there are any."""
+"""Checks the rules of CONTRIBUTING.md: includes between layers, printing, allocation, compiler extensions, the length of
+functions and files, and links of the documentation. Prints every fault as file:line and exits with 1 if there are any."""
 import pathlib
 import re
 import sys
@@ -74,6 +74,8 @@ INTERFACES = [
     ("src/engine/engine.h", "pl_engine_type"),
     ("src/train/run.h", "pl_run"),
 ]
+
+SOURCES = (".c", ".h", ".py", ".js", ".mjs", ".sh", ".md")
 
 MOST_LINES = {"function": (60, 100), "file": (600, 700)}
 
@@ -194,6 +196,39 @@ def check_members():
                 fault(page, 1, f"the table of parts does not name {kind} {name}")
 
 
+def headings(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def check_links():
+    """Links between pages lead to a file and a heading that exist, and so do pages that code names."""
+    pages = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")])
+    for page in pages:
+        for number, line in enumerate(page.read_text().split("\n"), 1):
+            for link in re.findall(r"\]\(([^)\s]+)\)", line):
+                if re.match(r"\w+:", link):
+                    continue
+                name, _, anchor = link.partition("#")
+                target = page.parent / name if name else page
+                if not target.exists():
+                    fault(page, number, f"links to {link}, which does not exist")
+                elif anchor and anchor not in headings(target):
+                    fault(page, number, f"links to {link}, but {target.name} has no such heading")
+    folders = ("src", "cli", "include", "python", "tests", "tools", "report", "bench", "examples")
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES):
+        for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1):
+            for name in re.findall(r"\bdocs/[\w-]+\.md", line):
+                if not (ROOT / name).exists():
+                    fault(path, number, f"names {name}, which does not exist")
+    index = (ROOT / "docs" / "README.md").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        if page.name != "README.md" and f"]({page.name})" not in index:
+            fault(page, 1, "is not in the list of pages, docs/README.md")
+
+
 def check_names(paths):
     """File names must be unique in the tree, so that a name identifies a file."""
     seen = {}
@@ -222,6 +257,7 @@ def main():
     check_names(headers_and_sources)
     check_widths()
     check_members()
+    check_links()
     for line in long_ones:
         print(f"long: {line}")
     for line in faults:

@@ -9,7 +9,7 @@ import pytest
 from conftest import LINEAR
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/python.md", "docs/serving.md", "docs/tables.md"]
+PAGES = ["README.md", "docs/python.md", "docs/tour.md", "docs/tables.md"]
 
 
 def blocks(page):

@@ -1,5 +1,5 @@
 /* page.h: one self-contained HTML page about runs. The page itself is made by report/build.mjs from the sources in
- * report/ and is part of the program; here it gets its data. docs/report.md describes the data. */
+ * report/ and is part of the program; here it gets its data. docs/log.md describes the data. */
 #ifndef PL_PAGE_H
 #define PL_PAGE_H
 

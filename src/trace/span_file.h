@@ -1,5 +1,5 @@
 /* span_file.h: the spans of a run as a file in the Chrome trace format, which Perfetto and chrome://tracing open. Each
- * rank is a process and each of its workers a thread. docs/report.md has the details. */
+ * rank is a process and each of its workers a thread. docs/log.md has the details. */
 #ifndef PL_SPAN_FILE_H
 #define PL_SPAN_FILE_H
 

@@ -1,4 +1,4 @@
-/* checkpoint.h: the whole state of a run in a folder, from which another process can continue. See docs/checkpoints.md.
+/* checkpoint.h: the whole state of a run in a folder, from which another process can continue. See docs/failures.md.
  *
  * A checkpoint is one file per rank and a manifest that names them, written when all of them exist. Each rank copies
  * its state between two rounds, and a thread writes the copy while training continues. The ranks learn that all files
