@@ -146,7 +146,7 @@ parley_status pl_mapped_keep(pl_mapped_file *map, const char *path, parley_error
     pl_span copy = {0};
     if (is_sealed(map->file))
         return PARLEY_OK;
-    if (!pl_span_reserve(&copy, map->bytes))
+    if (!pl_span_reserve(&copy, map->bytes > PL_PAGED_SPAN ? map->bytes : PL_PAGED_SPAN)) /* pages that can be moved */
         return pl_fail_memory(error, path, map->bytes);
     parley_status status = read_copy(map, copy.data, path, error);
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = (map->bytes + page - 1) & ~(page - 1);

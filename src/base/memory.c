@@ -16,7 +16,6 @@
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
 #define WORTH_HUGE ((uint64_t)256 << 10) /* bytes in random access that pay for clearing a huge page */
-#define SMALL_SPAN ((uint64_t)32 << 10)
 #define CACHE_LINE 64
 #define PAGE ((uint64_t)64 << 10) /* the largest default page size of common systems */
 
@@ -115,7 +114,7 @@ bool pl_span_reserve(pl_span *span, uint64_t bytes) {
         return true;
     if (span->file)
         return reserve_in_file(span, bytes);
-    if (bytes <= SMALL_SPAN && (span->heap || !span->data))
+    if (bytes < PL_PAGED_SPAN && (span->heap || !span->data))
         return !must_fail() && pl_memory_has_room(span->bytes, bytes) && reserve_on_heap(span, bytes);
     if (span->heap)
         return leave_heap(span, bytes);

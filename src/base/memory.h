@@ -19,6 +19,7 @@ parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what
 
 /* An array that begins with zeros. A large one can grow without copying, and is on huge pages if the kernel has them.
  * Pages that were never written cost nothing. */
+#define PL_PAGED_SPAN ((uint64_t)32 << 10) /* bytes from which on a span has pages of its own */
 typedef struct pl_span {
     void *data;
     uint64_t bytes; /* reserved */
