@@ -180,7 +180,7 @@ def check_widths():
         functions, flags, members = width_of((ROOT / header).read_text(), struct)
         now = f"{members} members" if struct == "pl_run" else f"{functions} + {flags}"
         row = re.search(r"^\| `%s` \|.*$" % struct, text, flags=re.M)
-        if not row or row.group(0).split("|")[3].strip() != now:
+        if not row or row.group(0).split("|")[2].strip() != now:
             fault(page, 1, f"the table of interfaces must say {now} for {struct}")
 
 
@@ -204,7 +204,7 @@ def headings(page):
 
 
 def check_links():
-    """Links between pages lead to a file and a heading that exist, and so do pages that code names."""
+    """Links between pages lead to a file and a heading that exist; pages name files and code names pages that exist."""
     pages = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")])
     for page in pages:
         for number, line in enumerate(page.read_text().split("\n"), 1):
@@ -217,6 +217,9 @@ def check_links():
                     fault(page, number, f"links to {link}, which does not exist")
                 elif anchor and anchor not in headings(target):
                     fault(page, number, f"links to {link}, but {target.name} has no such heading")
+            for name in re.findall(r"`((?:src|cli|tests|tools|report|include|examples|bench)/[\w./*-]+)", line):
+                if "NAME" not in name and not any(ROOT.glob(name.rstrip("/."))):
+                    fault(page, number, f"names {name}, which does not exist")
     folders = ("src", "cli", "include", "python", "tests", "tools", "report", "bench", "examples")
     for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SOURCES):
         for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1):
@@ -227,6 +230,33 @@ def check_links():
     for page in (ROOT / "docs").glob("*.md"):
         if page.name != "README.md" and f"]({page.name})" not in index:
             fault(page, 1, "is not in the list of pages, docs/README.md")
+
+
+def level_of(path):
+    """The level of a file of src/ or cli/; None for others."""
+    parts = path.split("/")
+    folder = parts[0] if parts[0] == "cli" else folder_of("/".join(parts[1:])) if parts[0] == "src" else None
+    return LEVELS.get(folder)
+
+
+def check_walks():
+    """Every step of the walks names functions of its file, and a walk turns from up to down, or back, only once."""
+    page = ROOT / "docs" / "architecture.md"
+    levels = []
+    for number, line in enumerate(page.read_text().split("\n"), 1):
+        row = re.match(r"\| (\d+) \| (`\w+`(?:, `\w+`)*) \| `(\S+)` \|", line)
+        if not row:
+            continue
+        step, functions, name = row.groups()
+        text = (ROOT / name).read_text() if (ROOT / name).exists() else ""
+        for function in re.findall(r"\w+", functions):
+            if not re.search(r"\b%s\b" % function, text):
+                fault(page, number, f"{function} is not in {name}")
+        levels = [] if step == "1" else levels
+        levels += [level_of(name)] if level_of(name) is not None else []
+        ups = [b > a for a, b in zip(levels, levels[1:]) if a != b]
+        if sum(a != b for a, b in zip(ups, ups[1:])) > 1:
+            fault(page, number, "the walk turns back a second time")
 
 
 def check_names(paths):
@@ -258,6 +288,7 @@ def main():
     check_widths()
     check_members()
     check_links()
+    check_walks()
     for line in long_ones:
         print(f"long: {line}")
     for line in faults:
