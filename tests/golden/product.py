@@ -3,6 +3,7 @@
 import json
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +39,20 @@ class Run:
     command: str
 
 
+@lru_cache(maxsize=16)
+def svm_text(data, indices, indptr, y):
+    """LIBSVM text of rows whose arrays are given as bytes, so that many cases share one text."""
+    data, indices = np.frombuffer(data).tolist(), np.frombuffer(indices, np.int32).tolist()
+    indptr = np.frombuffer(indptr, np.int32).tolist()
+    words = [f"{index + 1}:{value:.9g}" for index, value in zip(indices, data)]
+    rows = (" ".join(words[begin:end]) for begin, end in zip(indptr, indptr[1:]))
+    return "".join(f"{label:.17g} {row}\n" for label, row in zip(np.frombuffer(y).tolist(), rows))
+
+
 def write_svm(path, x, y):
     """Writes LIBSVM text with float32 values that read back exactly."""
-    with open(path, "w") as file:
-        for i, label in enumerate(y):
-            entries = range(x.indptr[i], x.indptr[i + 1])
-            row = " ".join(f"{x.indices[k] + 1}:{x.data[k]:.9g}" for k in entries)
-            file.write(f"{label:.17g} {row}\n")
+    arrays = (x.data, float), (x.indices, np.int32), (x.indptr, np.int32), (y, float)
+    Path(path).write_text(svm_text(*(np.asarray(array, kind).tobytes() for array, kind in arrays)))
 
 
 def start(parley, arguments, stdin=None):
