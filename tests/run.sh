@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [SUITE ...]: what `make check` runs: every build and every test, one line each; all of them, or those whose name
 # begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
-# Two suites run at a time, so that one computes while the other waits; each line is printed when its suite ends.
+# Two suites run at a time, and beside them one of those that mostly wait; each line is printed when its suite ends, with the
+# seconds that it took and those that processors worked for it.
 #
 # Builds: build (gcc, release), build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
 set -u
@@ -13,12 +14,12 @@ mkdir -p "$logs"
 TMPDIR=$(mktemp -d "$logs/tmp.XXXXXX") || exit 2
 export TMPDIR LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
-slots=2
 passed=0 failed=0
 queue=() # names of suites, in the order in which they are considered
-declare -A needs=() command=() began=() # by name
+declare -A needs=() command=() began=() kind=() # by name
 declare -A state=()                     # by name: waiting, running, passed, failed
 declare -A running=()                   # names by process
+declare -A slots=([busy]=2 [idle]=1)    # how many suites run at a time, of those that compute and of those that mostly wait
 wanted=("$@")
 
 stop() {
@@ -36,14 +37,16 @@ is_wanted() {
     return 1
 }
 
-# suite NAME NEEDS COMMAND...: puts one into the queue; NEEDS is the build it takes, or `none`.
+# suite NAME NEEDS KIND COMMAND...: puts one into the queue. NEEDS is the build that it takes, or `none`; KIND is `busy`, or
+# `idle` for one that mostly waits.
 suite() {
     local name=$1
     is_wanted "$name" || return 0
     queue+=("$name")
     needs[$name]=$2
+    kind[$name]=$3
     state[$name]=waiting
-    shift 2
+    shift 3
     command[$name]=$(printf '%q ' "$@")
 }
 
@@ -60,6 +63,7 @@ start() {
     ) &
     running[$!]=$name
     state[$name]=running
+    slots[${kind[$name]}]=$((slots[${kind[$name]}] - 1))
 }
 
 # Seconds that processors worked for a suite: the second line that `times` printed, as in 1m2.500s 0m0.750s.
@@ -67,6 +71,7 @@ worked() { awk -F '[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }'
 
 finish() { # NAME EXIT_CODE
     local name=$1 code=$2 seconds=$((SECONDS - began[$1]))
+    slots[${kind[$name]}]=$((slots[${kind[$name]}] + 1))
     if [ "$code" -eq 0 ]; then
         printf 'ok    %-22s %3d s, of processors %3d s  %s\n' "$name" $seconds "$(worked "$name")" "$(summary "$name")"
         passed=$((passed + 1))
@@ -90,7 +95,7 @@ start_suites() {
             failed=$((failed + 1))
             state[$name]=failed
             ;;
-        passed) [ ${#running[@]} -ge $slots ] || start "$name" ;;
+        passed) [ "${slots[${kind[$name]}]}" -eq 0 ] || start "$name" ;;
         esac
     done
 }
@@ -145,39 +150,45 @@ check_format() {
 export -f build unit fixed sources check_format
 export jobs
 
-# In this order: what is quick and often broken first, what mostly waits (fault, mpi, network) beside what computes.
-suite build none bash -c 'build build all -DPARLEY_TESTS=ON'
-suite layers none python3 tests/layers.py
-suite format none bash -c check_format
-suite unit build bash -c 'unit build unit'
-suite cli build tests/cli/run.sh build/parley
-suite compatibility build python3 tests/compatibility/run.py build/parley
-suite replay build bash -c 'unit build replay'
-suite install build tests/install/run.sh build
-suite asan none bash -c 'build build/asan "parley unit test_kmeans replay" -DPARLEY_TESTS=ON -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
-suite fault build python3 tests/fault/run.py build/parley 20
-suite outputs build python3 tests/fault/test_outputs.py build/parley
-suite nth-call build python3 tests/fault/nth_call.py build/parley
-suite stops build python3 tests/fault/stops.py build/parley
-suite combinations build python3 tests/fault/combinations.py build/parley
-suite limits build python3 tests/fault/memory_limits.py build/parley
-suite allocations build python3 tests/fault/allocations.py build/parley-failing
-suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
-suite mpi build python3 tests/mpi/test_ranks.py build/parley
-suite launch build python3 tests/mpi/test_launch.py build/parley
-suite report build python3 -B tests/report/test_report.py build/parley
-suite browser build build/venv/bin/python -B tests/report/test_browser.py build/parley
-suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
-suite asan-unit asan bash -c 'unit build/asan unit'
-suite python none tests/python/run.sh
-suite first-hour python build/python/current/bin/python tests/first_hour/run.py build/parley
-suite spark python tests/spark/run.sh
-suite network build python3 tests/network/run.py build/parley
-suite tsan none bash -c 'fixed bash -c "build build/tsan \"parley unit test_kmeans\" -DPARLEY_TESTS=ON -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
-suite asan-cli asan tests/cli/run.sh build/asan/parley
-suite tsan-unit tsan bash -c 'fixed bash -c "unit build/tsan threads"'
-suite asan-replay asan bash -c 'unit build/asan replay'
-suite tsan-cli tsan bash -c 'fixed tests/cli/run.sh build/tsan/parley'
+# In this order: builds and what is quick and often broken first, then the longest, and last what uses both processors to its
+# end. Spark and the tests of Python are one process after the other and begin early.
+suite build none busy bash -c 'build build all -DPARLEY_TESTS=ON'
+suite layers none busy python3 tests/layers.py
+suite format none busy bash -c check_format
+suite python none busy tests/python/run.sh
+suite unit build busy bash -c 'unit build unit'
+suite cli build busy tests/cli/run.sh build/parley
+suite spark python busy tests/spark/run.sh
+suite tsan none busy bash -c 'fixed bash -c "build build/tsan \"parley unit test_kmeans\" -DPARLEY_TESTS=ON -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
+suite tsan-unit tsan busy bash -c 'fixed bash -c "unit build/tsan threads"'
+suite asan none busy bash -c 'build build/asan "parley unit test_kmeans replay" -DPARLEY_TESTS=ON -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
+suite asan-unit asan busy bash -c 'unit build/asan unit'
+suite fault build idle python3 tests/fault/run.py build/parley 20
+suite launch build idle python3 tests/mpi/test_launch.py build/parley
+suite network build idle python3 tests/network/run.py build/parley
+suite nth-call build idle python3 tests/fault/nth_call.py build/parley
+suite browser build idle build/venv/bin/python -B tests/report/test_browser.py build/parley
+suite report build idle python3 -B tests/report/test_report.py build/parley
+suite outputs build idle python3 tests/fault/test_outputs.py build/parley
+suite mpi build busy python3 tests/mpi/test_ranks.py build/parley
+suite stops build busy python3 tests/fault/stops.py build/parley
+suite first-hour python busy build/python/current/bin/python tests/first_hour/run.py build/parley
+suite combinations build busy python3 tests/fault/combinations.py build/parley
+suite limits build busy python3 tests/fault/memory_limits.py build/parley
+suite problem build busy build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
+suite allocations build busy python3 tests/fault/allocations.py build/parley-failing
+suite compatibility build busy python3 tests/compatibility/run.py build/parley
+suite replay build busy bash -c 'unit build replay'
+suite install build busy tests/install/run.sh build
+suite asan-replay asan busy bash -c 'unit build/asan replay'
+# A program without one of the problems, which every other part must do without. -O1, because it is only tested.
+if grep -q PARLEY_WITHOUT CMakeLists.txt; then
+    suite without none busy bash -c 'build build/without "parley parley_library" -DPARLEY_WITHOUT=topics -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O1 &&
+        tests/cli/run.sh build/without/parley'
+fi
+suite golden build busy build/venv/bin/python tests/golden/test_optima.py build/parley
+suite asan-cli asan busy tests/cli/run.sh build/asan/parley
+suite tsan-cli tsan busy bash -c 'fixed tests/cli/run.sh build/tsan/parley'
 
 run_queue
 echo "$passed passed, $failed failed"
