@@ -23,6 +23,17 @@
 #else
 #define SOME 1
 #endif
+/* Divides the number of times that a test repeats the same code path, which a sanitizer need not see as often. */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#define SANITIZED 3
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 3
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 1
+#endif
 #define DEADLINE 60.0 /* seconds; longer than any test takes */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

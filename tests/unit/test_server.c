@@ -20,7 +20,7 @@
 #define WORKERS 8
 #define SIZE 13000 /* four blocks, so that up to four ranks own a slice */
 #define BLOCKS 4
-#define CLOCKS (700 / SOME)
+#define CLOCKS (700 / SANITIZED)
 #define FEWER (SOME > 1 ? 2 : 1) /* steps through numbers of ranks and cases that take long under the sanitizer */
 #define STRETCHES 2
 
@@ -196,7 +196,7 @@ static void no_read_is_older_than_the_bound(void **state) {
     for (unsigned w = 0; w < COUNT(words); w++)
         for (unsigned ranks = 1; ranks <= 3; ranks += FEWER)
             checked += count_reads(&pl_exchange_server, words[w], bounds[w], ranks, (w + ranks) % 2);
-    assert_true(checked >= 1000000 / SOME);
+    assert_true(checked >= 1000000 / SANITIZED);
 }
 
 static void servers_of_their_own_keep_the_bound(void **state) {

@@ -340,6 +340,8 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
         for (unsigned e = 0; e < COUNT(extras) && !streams(&pl_presets[p]); e++) {
             if (alone[e] && strcmp(pl_presets[p].name, alone[e]) != 0)
                 continue;
+            if (SANITIZED > 1 && e > 0 && !alone[e] && (p / SOME + e) % 3 != 0) /* each with a third */
+                continue;
             snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
                      extras[e]);
             bool use_sparse = pl_presets[p].local == &pl_local_sdca;
