@@ -10,19 +10,7 @@ tools/wheel.sh build/dist
 wheel=$(ls build/dist/parley-*.whl)
 mkdir -p "$folder/empty"
 
-# Environment NAME with the wheel and the packages given, made anew when its packages are others than last time.
-environment() {
-    local name=$1 made=$folder/$1.made
-    shift
-    if [ ! -e "$made" ] || [ "$(cat "$made")" != "$*" ]; then
-        rm -rf "${folder:?}/$name"
-        python3 -m venv "$folder/$name"
-        [ $# -eq 0 ] || "$folder/$name/bin/pip" install -q "$@"
-        echo "$*" > "$made"
-    fi
-    PATH=$folder/$name/bin pip install -q --no-compile --force-reinstall --no-deps "$root/$wheel"
-    PATH=$folder/$name/bin pip install -q --no-compile "$root/$wheel"
-}
+. tests/python/environment.sh
 
 tests() { # NAME FILES...: pytest in an environment, from a folder without sources
     local name=$1
@@ -30,7 +18,6 @@ tests() { # NAME FILES...: pytest in an environment, from a folder without sourc
     (cd "$folder/empty" && "$folder/$name/bin/pytest" -q -p no:cacheprovider --rootdir "$root/python/tests" "${@/#/$root/python/tests/}")
 }
 
-rm -f "$folder/wheel.made"
 environment wheel
 (cd "$folder/empty" && PATH=$folder/wheel/bin python - << 'PYTHON')
 import shutil, sys

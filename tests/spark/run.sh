@@ -21,19 +21,7 @@ if ! ls build/dist/parley-*.whl > /dev/null 2>&1; then tools/wheel.sh build/dist
 wheel=$(ls build/dist/parley-*.whl)
 mkdir -p "$folder/empty"
 
-# Environment NAME with the wheel and the packages given, made anew when its packages are others than last time.
-environment() {
-    local name=$1 made=$folder/$1.made
-    shift
-    if [ ! -e "$made" ] || [ "$(cat "$made")" != "$*" ]; then
-        rm -rf "${folder:?}/$name"
-        python3 -m venv "$folder/$name"
-        "$folder/$name/bin/pip" install -q "$@"
-        echo "$*" > "$made"
-    fi
-    "$folder/$name/bin/pip" install -q --no-compile --force-reinstall --no-deps "$root/$wheel"
-    "$folder/$name/bin/pip" install -q --no-compile "$root/$wheel"
-}
+. tests/python/environment.sh
 
 # tests NAME MASTER FILES...: pytest in an environment, from a folder without sources.
 tests() {
