@@ -24,8 +24,9 @@ if(PARLEY_SANITIZE MATCHES address)
     target_link_options(parley_fuzzed INTERFACE -Wl,--wrap=pl_${function})
   endforeach()
 endif()
-# Tests that start no thread: running them under ThreadSanitizer would show nothing.
-set(PARLEY_SERIAL container kept_model lock loss memory outer_products pacing packet random second_order settings sparse)
+# Tests that start no thread, and those of what `auto` chooses, which train as test_train does: running them under
+# ThreadSanitizer would show nothing.
+set(PARLEY_SERIAL auto container kept_model lock loss memory outer_products pacing packet random second_order settings sparse)
 
 if(PARLEY_TESTS)
   enable_testing()

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support.h"
+
 #define TEST(name) int test_##name(void);
 #include "unit_tests.h"
 #undef TEST
@@ -16,6 +18,11 @@ static const struct {
 
 int main(int count, char **words) {
     size_t all = sizeof tests / sizeof *tests;
+#if defined __SANITIZE_THREAD__
+    /* Hundreds of runs that end early in one thread show no race; lost memory on one of many ranks is in
+     * test_lost_messages.c. */
+    cmocka_set_skip_filter("*failed_allocation*");
+#endif
     for (size_t i = 0; count == 2 && i < all; i++)
         if (strcmp(tests[i].name, words[1]) == 0)
             return tests[i].run();
