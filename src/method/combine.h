@@ -85,6 +85,7 @@ typedef struct pl_combine_type {
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;
     const pl_combine_curvature *curvature;
+    const pl_addition *addition; /* to models; NULL: there is none */
     /* Returns the member of the same name for a problem of this shape. NULL: always this one. */
     const struct pl_combine_type *(*variant)(const pl_problem *problem);
     /* Rejects settings, or a problem if it is known (otherwise NULL). NULL: accepts all. */

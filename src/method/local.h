@@ -151,6 +151,15 @@ typedef struct pl_local_certificate {
     parley_status (*rescale)(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error);
 } pl_local_certificate;
 
+/* What a member adds to the models of its run, if it knows more than v says. `member` is the local solver or the
+ * combine. */
+typedef struct pl_addition {
+    parley_status (*add)(const void *member, parley_model *model, parley_error *error);
+    /* Goes on from what the run that made this model had added. NULL: a run that starts from a model begins without. */
+    void (*take)(void *member, const parley_model *model);
+    bool for_runs; /* it does not change what the model computes, so that models that are only measured go without */
+} pl_addition;
+
 typedef struct pl_local_type {
     const char *name, *help;
     const pl_problem_type *problem; /* the problem that it is for */
@@ -161,6 +170,7 @@ typedef struct pl_local_type {
     const pl_local_restart *restart;
     const pl_local_certificate *certificate;
     const pl_local_async *async; /* NULL: all hosted workers work together */
+    const pl_addition *addition; /* to models; NULL: there is none */
     /* Rejects contradictory settings. `in_place` is as in pl_setup. NULL: there are none. */
     parley_status (*check)(const parley_settings *settings, bool in_place, parley_error *error);
     uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: problem->size */

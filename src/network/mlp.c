@@ -81,7 +81,7 @@ static void merge_lane(pl_mlp *self, unsigned task, pl_mlp_phase phase, double n
     unsigned k = task / self->team->lanes;
     pl_mlp_worker *worker = &self->worker[k];
     float *gradient = self->lane[k * self->team->lanes].gradient;
-    uint64_t t = self->net->keeper->before + worker->step + 1;
+    uint64_t t = self->before + worker->step + 1;
     pl_net_step step = pl_optimiser_at(&self->optimiser, t, t, norm);
     uint64_t begin, end;
     double sum = 0;
@@ -381,6 +381,7 @@ const pl_local_type pl_local_mlp = {
     .settings = reads,
     .restart = &restart,
     .async = &async,
+    .addition = &pl_mlp_addition,
     .bytes = pl_mlp_bytes,
     .open = pl_mlp_open,
     .work = work,

@@ -40,6 +40,7 @@ typedef struct pl_mlp {
     bool gradients;   /* the combine makes the steps */
     bool owns_v;      /* the only worker, which steps in v */
     uint64_t batches; /* of a pass */
+    uint64_t before;  /* steps of the run that made the model at which this one starts */
     pl_mlp_worker *worker;
     pl_mlp_lane *lane;
     float *shared;    /* what workers that give gradients read; NULL: each has a copy */
@@ -52,6 +53,7 @@ typedef struct pl_mlp {
 parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *error);
 uint64_t pl_mlp_bytes(const pl_setup *setup);
 void pl_mlp_close(pl_local *local);
+extern const pl_addition pl_mlp_addition;
 
 /* mlp_batch.c: the gradient of one batch by the lanes of a worker. */
 /* Chooses the rows of batch `step` of all lanes of worker k; returns the weight of its rows. */

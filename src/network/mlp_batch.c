@@ -19,8 +19,8 @@ static void shuffle(pl_mlp *self, unsigned task, uint64_t epoch) {
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
             lane->order[count++] = i;
-    uint64_t before = self->net->keeper->before; /* steps: a run that continues shuffles in other ways */
-    pl_stream stream = pl_stream_make(self->net->seed ^ before, ORDER_STREAM + epoch, number_of(self, task));
+    uint64_t seed = self->net->seed ^ self->before; /* a run that continues shuffles in other ways */
+    pl_stream stream = pl_stream_make(seed, ORDER_STREAM + epoch, number_of(self, task));
     pl_shuffle(&stream, lane->order, count);
     lane->epoch = epoch;
 }

@@ -103,37 +103,56 @@ static parley_status open_all(pl_mlp *self, bool shares, uint64_t most, parley_e
     return status;
 }
 
-/* The memory of its optimisers, or their mean. */
-static uint64_t give(const void *owner, double *first, double *second) {
-    const pl_mlp *self = owner;
+/* Adds the mean of the first or the second tables of all workers' optimisers, if they have any. */
+static void add_mean(const pl_mlp *self, bool second, double *one, double *mean) {
     const pl_net_shape *shape = &self->net->shape;
-    double *one, share = 1.0 / self->team->hosted;
-    if (self->team->hosted < self->team->workers || pl_take(&one, shape->size, sizeof *one, "", NULL) != PARLEY_OK)
-        return 0;
-    for (unsigned k = 0; k < self->team->hosted; k++)
-        for (unsigned part = 0; part < 2; part++) {
-            const float *from = part ? self->worker[k].second : self->worker[k].first;
-            double *to = part ? second : first;
-            if (!from)
-                continue;
-            pl_net_unpad(shape, from, 0, shape->size, one);
-            for (uint64_t i = 0; i < shape->size; i++)
-                to[i] = (k ? to[i] : 0.0) + share * one[i];
-        }
-    pl_free(one);
-    return self->worker[0].step;
-}
-
-static void take(void *owner, const double *first, const double *second) {
-    pl_mlp *self = owner;
-    const pl_net_shape *shape = &self->net->shape;
+    double share = 1.0 / self->team->hosted;
     for (unsigned k = 0; k < self->team->hosted; k++) {
-        if (self->worker[k].first)
-            pl_net_pad(shape, first, 0, shape->size, self->worker[k].first);
-        if (self->worker[k].second)
-            pl_net_pad(shape, second, 0, shape->size, self->worker[k].second);
+        const float *from = second ? self->worker[k].second : self->worker[k].first;
+        if (!from)
+            continue;
+        pl_net_unpad(shape, from, 0, shape->size, one);
+        for (uint64_t i = 0; i < shape->size; i++)
+            mean[i] += share * one[i];
     }
 }
+
+/* The memory of its optimisers, or their mean, if this rank has all workers. */
+static parley_status add(const void *member, parley_model *model, parley_error *error) {
+    const pl_mlp *self = member;
+    pl_net_model *net = pl_net_model_of(model);
+    uint64_t steps = self->team->hosted < self->team->workers ? 0 : self->worker[0].step;
+    double *one = NULL;
+    if (self->gradients) /* then the combine has the optimiser */
+        return PARLEY_OK;
+    parley_status status =
+        pl_net_model_remember(net, self->optimiser.step.kind, steps > 0 ? self->before + steps : 0, error);
+    if (status == PARLEY_OK && steps > 0)
+        status = pl_take(&one, self->net->shape.size, sizeof *one, "the optimiser", error);
+    if (one) {
+        add_mean(self, false, one, net->remembered.first);
+        add_mean(self, true, one, net->remembered.second);
+    }
+    pl_free(one);
+    return status;
+}
+
+static void take(void *member, const parley_model *model) {
+    pl_mlp *self = member;
+    const pl_net_shape *shape = &self->net->shape;
+    const pl_net_memory *memory = pl_net_model_memory(model, self->optimiser.step.kind);
+    if (!memory)
+        return;
+    self->before = memory->steps;
+    for (unsigned k = 0; k < self->team->hosted; k++) {
+        if (self->worker[k].first)
+            pl_net_pad(shape, memory->first, 0, shape->size, self->worker[k].first);
+        if (self->worker[k].second)
+            pl_net_pad(shape, memory->second, 0, shape->size, self->worker[k].second);
+    }
+}
+
+const pl_addition pl_mlp_addition = {.add = add, .take = take, .for_runs = true};
 
 parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_net *net = pl_net_of(setup->problem);
@@ -155,7 +174,5 @@ parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *e
         pl_mlp_close(&self->base);
     else
         *out = &self->base;
-    if (status == PARLEY_OK && !self->gradients)
-        *net->keeper = (pl_net_keeper){.owner = self, .kind = self->optimiser.step.kind, .give = give, .take = take};
     return status;
 }

@@ -120,8 +120,7 @@ static const pl_problem_rules rules = {.check = check, .choose = choose, .facts 
 
 static void close_net(pl_problem *problem) {
     pl_net *net = (pl_net *)problem;
-    void *owned[] = {net->labels, net->kind,  net->real, net->target, net->input,
-                     net->scale,  net->shift, net->mean, net->keeper};
+    void *owned[] = {net->labels, net->kind, net->real, net->target, net->input, net->scale, net->shift, net->mean};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
     pl_free(net);
@@ -188,9 +187,7 @@ static parley_status open_net(pl_engine *engine, const parley_data *data, const 
                     .standardise = settings->standardise};
     double lanes = batch_of(settings) / LANE_ROWS;
     net->base.most_lanes = lanes < 1 ? 1 : lanes < MOST_LANES ? (uint64_t)lanes : MOST_LANES;
-    status = pl_take(&net->keeper, 1, sizeof *net->keeper, "the problem", error);
-    if (status == PARLEY_OK)
-        status = pl_net_open_targets(net, engine, settings, error);
+    status = pl_net_open_targets(net, engine, settings, error);
     if (status == PARLEY_OK)
         status = make_shape(net, settings, error);
     if (status == PARLEY_OK)
@@ -335,19 +332,6 @@ static void fold_targets(const pl_net *net, bool inverse, double *w) {
     }
 }
 
-/* Lets the model of a run remember what the optimiser does. */
-static parley_status remember(const pl_net *net, pl_net_model *model, parley_error *error) {
-    const pl_net_keeper *keeper = net->keeper;
-    pl_net_memory *memory = &model->remembered;
-    if (!keeper->owner)
-        return PARLEY_OK;
-    parley_status status = pl_net_model_remember(model, error);
-    uint64_t steps = status == PARLEY_OK ? keeper->give(keeper->owner, memory->first, memory->second) : 0;
-    memory->kind = keeper->kind;
-    memory->steps = steps > 0 ? keeper->before + steps : 0;
-    return status;
-}
-
 static parley_status keep_model(const pl_problem *problem, const double *v, parley_model **out, parley_error *error) {
     const pl_net *net = pl_net_of(problem);
     const pl_net_shape *shape = &net->shape;
@@ -371,22 +355,10 @@ static parley_status keep_model(const pl_problem *problem, const double *v, parl
     }
     if (status == PARLEY_OK) {
         pl_net_model_pad(model);
-        status = remember(net, model, error);
-    }
-    if (status == PARLEY_OK)
         *out = &model->base;
-    else
-        parley_model_free((parley_model *)model);
+    }
     pl_free(w);
     return status;
-}
-
-static void recall(const pl_net *net, const pl_net_memory *memory) {
-    pl_net_keeper *keeper = net->keeper;
-    if (!keeper->owner || memory->steps == 0 || memory->kind != keeper->kind)
-        return;
-    keeper->take(keeper->owner, memory->first, memory->second);
-    keeper->before = memory->steps;
 }
 
 static bool is_alike(const pl_net *net, const pl_net_model *model) {
@@ -420,7 +392,6 @@ static parley_status accept(const pl_problem *problem, const parley_model *base,
     }
     fold_inputs(net, true, v);
     fold_targets(net, true, v);
-    recall(net, &model->remembered);
     return PARLEY_OK;
 }
 

@@ -16,16 +16,6 @@ typedef struct pl_net_memory {
     double *first, *second;
 } pl_net_memory;
 
-/* How a model gets the optimiser's memory when it is made, and a run that begins at that model gets it back. The owner
- * is the solver or the combine that makes the steps. */
-typedef struct pl_net_keeper {
-    void *owner;
-    unsigned kind;
-    uint64_t before;                                                    /* steps before this run */
-    uint64_t (*give)(const void *owner, double *first, double *second); /* returns the steps in this run; 0: unknown */
-    void (*take)(void *owner, const double *first, const double *second);
-} pl_net_keeper;
-
 typedef struct pl_net {
     pl_problem base;
     pl_net_shape shape;
@@ -43,7 +33,6 @@ typedef struct pl_net {
     float *scale, *shift;     /* by column, or NULL */
     double *mean, *deviation; /* squared: by output, of the targets */
     double prior;             /* the mean loss of the best constant outputs */
-    pl_net_keeper *keeper;
 } pl_net;
 
 const pl_net *pl_net_of(const pl_problem *problem);
@@ -72,8 +61,10 @@ typedef struct pl_net_model {
 /* Makes a model of this shape without parameters; `columns` are those of the data. */
 parley_status pl_net_model_new(const pl_net_shape *shape, uint64_t columns, const double *labels,
                                const uint32_t *target, uint64_t targets, pl_net_model **out, parley_error *error);
-/* Makes room for the memory of an optimiser. */
-parley_status pl_net_model_remember(pl_net_model *model, parley_error *error);
+/* Makes room for the memory of an optimiser of this kind after so many steps; 0: it is not known. */
+parley_status pl_net_model_remember(pl_net_model *model, unsigned kind, uint64_t steps, parley_error *error);
+/* The memory of an optimiser of this kind; NULL: the model has none. */
+const pl_net_memory *pl_net_model_memory(const parley_model *model, unsigned kind);
 /* Fills in `padded` after weights and biases were filled in. */
 void pl_net_model_pad(pl_net_model *model);
 pl_net_model *pl_net_model_of(const parley_model *model);

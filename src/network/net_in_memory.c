@@ -53,13 +53,11 @@ static parley_status remember(const parley_network *given, pl_net_model *model, 
     uint64_t bytes = model->shape.size * sizeof(double);
     if (given->steps == 0 || !given->first || !given->second)
         return PARLEY_OK;
-    parley_status status = pl_net_model_remember(model, error);
+    parley_status status = pl_net_model_remember(model, given->optimiser, given->steps, error);
     if (status != PARLEY_OK)
         return status;
     memcpy(model->remembered.first, given->first, bytes);
     memcpy(model->remembered.second, given->second, bytes);
-    model->remembered.steps = given->steps;
-    model->remembered.kind = given->optimiser;
     return status;
 }
 

@@ -93,12 +93,19 @@ parley_status pl_net_model_new(const pl_net_shape *shape, uint64_t columns, cons
     return status;
 }
 
-parley_status pl_net_model_remember(pl_net_model *model, parley_error *error) {
+parley_status pl_net_model_remember(pl_net_model *model, unsigned kind, uint64_t steps, parley_error *error) {
     pl_net_memory *memory = &model->remembered;
+    memory->kind = kind;
+    memory->steps = steps;
     parley_status status = pl_take(&memory->first, model->shape.size, sizeof(double), "the optimiser", error);
     if (status == PARLEY_OK)
         status = pl_take(&memory->second, model->shape.size, sizeof(double), "the optimiser", error);
     return status;
+}
+
+const pl_net_memory *pl_net_model_memory(const parley_model *model, unsigned kind) {
+    const pl_net_memory *memory = &pl_net_model_of(model)->remembered;
+    return memory->steps > 0 && memory->kind == kind ? memory : NULL;
 }
 
 void pl_net_model_pad(pl_net_model *model) {

@@ -22,6 +22,7 @@ typedef struct optimising {
     pl_optimiser optimiser;
     uint64_t begin, end;
     double *first, *second; /* of the slice; NULL: none */
+    uint64_t before;        /* steps of the run that made the model at which this one starts */
     uint64_t steps;         /* with the gradients of all workers, so far */
     uint64_t taken;         /* single gradients so far */
 } optimising;
@@ -35,29 +36,35 @@ static void close_combine(pl_combine *combine) {
     pl_free(self);
 }
 
-static const pl_net_keeper *keeper_of(const optimising *self) { return pl_net_of(self->problem)->keeper; }
-
-/* Of the whole of v only. */
-static uint64_t give(const void *owner, double *first, double *second) {
-    const optimising *self = owner;
-    uint64_t owned = self->end - self->begin;
-    if (owned < self->problem->size)
-        return 0;
-    if (self->first)
-        memcpy(first, self->first, owned * sizeof *first);
-    if (self->second)
-        memcpy(second, self->second, owned * sizeof *second);
-    return self->steps ? self->steps : self->taken;
+/* Its memory, if it owns the whole of v. */
+static parley_status add(const void *member, parley_model *model, parley_error *error) {
+    const optimising *self = member;
+    pl_net_model *net = pl_net_model_of(model);
+    uint64_t owned = self->end - self->begin, steps = self->steps ? self->steps : self->taken;
+    bool known = owned == self->problem->size && steps > 0;
+    parley_status status =
+        pl_net_model_remember(net, self->optimiser.step.kind, known ? self->before + steps : 0, error);
+    if (status == PARLEY_OK && known && self->first)
+        memcpy(net->remembered.first, self->first, owned * sizeof *self->first);
+    if (status == PARLEY_OK && known && self->second)
+        memcpy(net->remembered.second, self->second, owned * sizeof *self->second);
+    return status;
 }
 
-static void take(void *owner, const double *first, const double *second) {
-    optimising *self = owner;
+static void take(void *member, const parley_model *model) {
+    optimising *self = member;
+    const pl_net_memory *memory = pl_net_model_memory(model, self->optimiser.step.kind);
     uint64_t owned = self->end - self->begin;
+    if (!memory)
+        return;
+    self->before = memory->steps;
     if (self->first)
-        memcpy(self->first, first + self->begin, owned * sizeof *first);
+        memcpy(self->first, memory->first + self->begin, owned * sizeof *self->first);
     if (self->second)
-        memcpy(self->second, second + self->begin, owned * sizeof *second);
+        memcpy(self->second, memory->second + self->begin, owned * sizeof *self->second);
 }
+
+static const pl_addition addition = {.add = add, .take = take, .for_runs = true};
 
 static parley_status open_combine(const pl_setup *setup, pl_combine **out, parley_error *error) {
     optimising *self;
@@ -79,9 +86,6 @@ static parley_status open_combine(const pl_setup *setup, pl_combine **out, parle
         close_combine(&self->base);
     else
         *out = &self->base;
-    if (status == PARLEY_OK)
-        *pl_net_of(setup->problem)->keeper =
-            (pl_net_keeper){.owner = self, .kind = self->optimiser.step.kind, .give = give, .take = take};
     return status;
 }
 
@@ -130,7 +134,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     parley_status status = PARLEY_OK;
     if (self->optimiser.clip > 0)
         status = pl_slice_sum(slice, add_squares, &(norm_of){self->problem, slice}, sums, error);
-    uint64_t t = keeper_of(self)->before + round;
+    uint64_t t = self->before + round;
     pl_net_step step = pl_optimiser_at(&self->optimiser, t, t, sqrt(sums[0]));
     self->steps = round;
     for (uint64_t j = slice->begin; j < slice->end && status == PARLEY_OK; j += BLOCK) {
@@ -148,8 +152,7 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
     const pl_slice *slice = one->slice;
     float gradient[BLOCK + PL_NET_PAD], change[BLOCK + PL_NET_PAD];
     double scale = 1.0 / one->fraction;
-    uint64_t before = keeper_of(self)->before;
-    pl_net_step step = pl_optimiser_at(&self->optimiser, before + one->clock, before + ++self->taken, 0);
+    pl_net_step step = pl_optimiser_at(&self->optimiser, self->before + one->clock, self->before + ++self->taken, 0);
     step.rate *= (float)one->fraction;
     for (uint64_t j = slice->begin, e = 0; j < slice->end; j += BLOCK) {
         uint64_t count = slice->end - j < BLOCK ? slice->end - j : BLOCK;
@@ -219,6 +222,7 @@ const pl_combine_type pl_combine_step_optimiser = {
     .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
     .for_one_worker = &pl_combine_own_steps,
+    .addition = &addition,
     .check = check,
     .bytes = bytes,
     .open = open_combine,

@@ -373,17 +373,17 @@ static const uint32_t *entries_read(const pl_local *local, unsigned k, uint64_t 
     return worker->reads;
 }
 
-/* Adds a block of words to the average. */
+/* Adds a block of words to the sum. */
 static void average_task(void *context, unsigned block) {
     const pl_gibbs *self = context;
     uint64_t size = self->lda->words * self->lda->topics, begin = (uint64_t)block * AVERAGE_BLOCK;
     uint64_t end = begin + AVERAGE_BLOCK < size ? begin + AVERAGE_BLOCK : size;
     for (uint64_t j = begin; j < end; j++)
-        self->lda->average->sum[j] += (float)self->sample[j];
+        self->sum[j] += (float)self->sample[j];
 }
 
-/* Adds v to the average after the burn-in, once for each pass. */
-static void average(pl_gibbs *self, const double *v) {
+/* Adds v to the samples after the burn-in, once for each pass. */
+static void take_sample(pl_gibbs *self, const double *v) {
     const pl_lda *lda = self->lda;
     pl_engine *engine = self->team->engine;
     uint64_t pass = (uint64_t)(v[(lda->words + PL_LDA_STEPS) * lda->topics] + 1e-6); /* those that are complete */
@@ -391,7 +391,7 @@ static void average(pl_gibbs *self, const double *v) {
         return;
     self->averaged = pass;
     self->sample = v;
-    lda->average->samples++;
+    self->samples++;
     engine->type->run(engine, average_task, self,
                       (unsigned)((lda->words * lda->topics + AVERAGE_BLOCK - 1) / AVERAGE_BLOCK));
 }
@@ -401,8 +401,24 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     pl_gibbs *self = (pl_gibbs *)local;
     (void)update;
     pl_topic_copy(self->lda, v, w);
-    average(self, v);
+    take_sample(self, v);
     return pl_topic_evaluate(&self->score, self->team, evaluation, error);
+}
+
+/* A model has the mean of the samples instead of the last one. */
+static parley_status add_samples(const void *member, parley_model *base, parley_error *error) {
+    const pl_gibbs *self = member;
+    pl_lda_model *model = pl_lda_model_of(base);
+    uint64_t words = model->words, topics = model->topics;
+    (void)error;
+    if (self->samples == 0)
+        return PARLEY_OK;
+    for (uint64_t w = 0; w < words; w += PL_LDA_TILE)
+        for (uint64_t k = 0; k < topics; k++)
+            for (uint64_t i = w; i < w + PL_LDA_TILE && i < words; i++)
+                model->lambda[k * words + i] = (float)(model->eta + (double)self->sum[i * topics + k] / self->samples);
+    pl_lda_model_sum(model);
+    return PARLEY_OK;
 }
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
@@ -417,11 +433,10 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 
 static void state(pl_local *local, pl_state *state) {
     pl_gibbs *self = (pl_gibbs *)local;
-    pl_lda_average *average = self->lda->average;
     PL_STATE_VALUES(state, "gibbs", PL_VALUE(self->score.latest), PL_VALUE(self->begun), PL_VALUE(self->averaged),
-                    PL_WITHIN(average->samples, 0, PL_MOST_WHOLE));
-    if (average->sum)
-        pl_state_array(state, "gibbs_samples", average->sum, PL_F32, self->lda->words * self->lda->topics);
+                    PL_WITHIN(self->samples, 0, PL_MOST_WHOLE));
+    if (self->sum)
+        pl_state_array(state, "gibbs_samples", self->sum, PL_F32, self->lda->words * self->lda->topics);
     for (unsigned k = 0; k < self->team->hosted; k++) {
         pl_gibbs_worker *worker = &self->worker[k];
         pl_state_of(state, "local", k);
@@ -454,6 +469,7 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
 static const char *const reads[] = {"lanes", "burn_in", "sampler", "local_epochs", NULL};
 static const pl_local_restart restart = {.start = start};
 static const pl_local_async async = {prepare_async, work_async, entries_read};
+static const pl_addition addition = {.add = add_samples};
 
 const pl_local_type pl_local_gibbs = {
     .name = "gibbs",
@@ -463,6 +479,7 @@ const pl_local_type pl_local_gibbs = {
     .settings = reads,
     .restart = &restart,
     .async = &async,
+    .addition = &addition,
     .check = check,
     .bytes = pl_gibbs_bytes,
     .open = pl_gibbs_open,

@@ -47,12 +47,14 @@ typedef struct pl_gibbs {
     bool owns_v, begun;      /* begun: tokens have topics */
     bool dense, listed;      /* listed: workers know which entries they read */
     double burn_in;
-    uint64_t averaged; /* the pass of the last sample in the average */
+    float *sum;        /* words x topics: of the counts of samples; NULL: there will be none */
+    double samples;    /* in the sum */
+    uint64_t averaged; /* the pass of the last of them */
     uint64_t pieces;   /* of a pass */
     uint64_t passes;   /* of a round; 1 if a pass has several pieces */
     pl_topic_score score;
     double *v;
-    const double *sample; /* that is being added to the average */
+    const double *sample; /* that is being added to the sum */
 } pl_gibbs;
 
 /* gibbs_setup.c */

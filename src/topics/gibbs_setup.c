@@ -40,6 +40,7 @@ void pl_gibbs_close(pl_local *local) {
     }
     pl_free(self->worker);
     pl_free(self->lane);
+    pl_free(self->sum);
     pl_free(self->score.sums);
     pl_free(self);
 }
@@ -161,7 +162,6 @@ static parley_status open_worker(pl_gibbs *self, unsigned k, parley_error *error
 
 static parley_status open_all(pl_gibbs *self, const parley_settings *settings, parley_error *error) {
     unsigned hosted = self->team->hosted, tasks = hosted * self->team->lanes;
-    pl_lda_average *average = self->lda->average;
     parley_status status = pl_take(&self->worker, hosted, sizeof *self->worker, "gibbs", error);
     if (status == PARLEY_OK)
         status = pl_take(&self->lane, tasks, sizeof *self->lane, "gibbs", error);
@@ -175,8 +175,8 @@ static parley_status open_all(pl_gibbs *self, const parley_settings *settings, p
         self->dense = is_dense(self, settings);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
         status = open_sampler(self, &self->lane[task], error);
-    if (status == PARLEY_OK && !average->sum && isfinite(self->burn_in))
-        status = pl_take(&average->sum, self->lda->words * self->lda->topics, sizeof *average->sum, "samples", error);
+    if (status == PARLEY_OK && isfinite(self->burn_in))
+        status = pl_take(&self->sum, self->lda->words * self->lda->topics, sizeof *self->sum, "samples", error);
     return status;
 }
 

@@ -108,11 +108,7 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
                     .seed = settings->seed};
     lda->alpha = lda->learns_alpha ? 0.1 : pl_topic_settings_of(settings)->topic_alpha;
     lda->eta = lda->learns_eta ? 0.01 : pl_topic_settings_of(settings)->eta;
-    status = pl_take(&lda->average, 1, sizeof *lda->average, "the problem", error);
-    if (status != PARLEY_OK)
-        pl_free(lda);
-    else
-        *out = &lda->base;
+    *out = &lda->base;
     return status;
 }
 
@@ -279,8 +275,6 @@ static parley_status bound(const pl_problem *problem, const pl_point_seen *point
 
 /* Models */
 
-#define TILE 64
-
 static parley_status keep_model(const pl_problem *problem, const double *v, parley_model **out, parley_error *error) {
     const pl_lda *lda = pl_lda_of(problem);
     uint64_t topics = lda->topics, words = lda->words;
@@ -290,18 +284,15 @@ static parley_status keep_model(const pl_problem *problem, const double *v, parl
     if (status != PARLEY_OK)
         return status;
     const double *rest = v + words * topics;
-    const float *sums = lda->average->samples > 0 ? lda->average->sum : NULL;
     model->eta = rest[PL_LDA_ETA * topics];
     model->variational = lda->variational;
     model->steps = rest[PL_LDA_STEPS * topics];
     for (uint64_t k = 0; k < topics; k++)
         model->alpha[k] = rest[PL_LDA_ALPHA * topics + k];
-    for (uint64_t w = 0; w < words; w += TILE)
+    for (uint64_t w = 0; w < words; w += PL_LDA_TILE)
         for (uint64_t k = 0; k < topics; k++)
-            for (uint64_t i = w; i < w + TILE && i < words; i++)
-                model->lambda[k * words + i] =
-                    (float)(model->eta +
-                            (sums ? (double)sums[i * topics + k] / lda->average->samples : v[i * topics + k]));
+            for (uint64_t i = w; i < w + PL_LDA_TILE && i < words; i++)
+                model->lambda[k * words + i] = (float)(model->eta + v[i * topics + k]);
     pl_lda_model_sum(model);
     *out = &model->base;
     return status;
@@ -370,10 +361,7 @@ static void conclude(const pl_problem *problem, const parley_summary *summary, p
 }
 
 static void close_lda(pl_problem *problem) {
-    pl_lda *lda = (pl_lda *)problem;
-    pl_free(lda->average->sum);
-    pl_free(lda->average);
-    pl_free(lda->frequency);
+    pl_free(((pl_lda *)problem)->frequency);
     pl_free(problem);
 }
 

@@ -17,13 +17,8 @@
 
 enum { PL_LDA_TOTALS, PL_LDA_ALPHA, PL_LDA_ETA, PL_LDA_STEPS, PL_LDA_ROWS }; /* rows of v after those of words */
 
+#define PL_LDA_TILE 64          /* words that are transposed at a time */
 #define PL_COMPLETION_TOKENS 10 /* documents with fewer are left out of completion */
-
-/* The sum of the counts of several samples. */
-typedef struct pl_lda_average {
-    float *sum; /* words x topics; NULL: models are made of v */
-    double samples;
-} pl_lda_average;
 
 typedef struct pl_lda {
     pl_problem base;
@@ -35,7 +30,6 @@ typedef struct pl_lda {
     double growth;            /* how many times larger it is */
     double documents, tokens; /* over all ranks */
     double *frequency;        /* by word: its tokens in the corpus */
-    pl_lda_average *average;  /* of samples; its table is made by the solver that samples */
     double entropy;           /* of words, per token: the objective of a single topic */
 } pl_lda;
 

@@ -127,6 +127,17 @@ static void look_ahead(pl_run *run, double gap, double target) {
     pace->seen_epochs = run->summary.epochs;
 }
 
+/* Measures the model on the validation rows. */
+static parley_status validate(pl_run *run, parley_error *error) {
+    parley_model *model;
+    parley_status status = pl_model_of(run, run->w, true, &model, error);
+    if (status == PARLEY_OK)
+        status = pl_validation_look(&run->validation, run->engine, model, run->w, run->problem->size, run->best.latest,
+                                    run->round, error);
+    parley_model_free(model);
+    return status;
+}
+
 parley_status pl_evaluate(pl_run *run, parley_error *error) {
     pl_evaluation at;
     bool gradient = run->method.local->traits & PL_EVALUATES_GRADIENT;
@@ -138,9 +149,8 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
         status = pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
     if (status == PARLEY_OK)
         status = pl_certify(run, &at, gradient, error);
-    if (status == PARLEY_OK && run->validation.rows)
-        status = pl_validation_look(&run->validation, run->engine, run->problem, run->w, run->best.latest, run->round,
-                                    error);
+    if (status == PARLEY_OK && run->validation.rows && isfinite(run->best.latest)) /* else it returns to the best */
+        status = validate(run, error);
     double gap = pl_gap(&run->best), target = run->target * run->best.scale;
     run->pace.trusted = run->pace.trusted && gap <= TRUST * fmax(run->pace.estimate, target);
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */

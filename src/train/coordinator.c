@@ -28,7 +28,7 @@ static parley_status measure(pl_run *run, const double *v, double *w, uint64_t c
     double value = NAN;
     parley_status status = run->method.local->primal(run->local, v, w, error);
     if (status == PARLEY_OK)
-        status = run->type->model(run->problem, w, &model, error);
+        status = pl_model_of(run, w, true, &model, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_score_alone(validation->score, model, validation->rows, &value, error);

@@ -201,9 +201,27 @@ static parley_status conclude(pl_run *run, parley_model *model, parley_error *er
     return status;
 }
 
+static parley_status add_to(parley_model *model, const pl_addition *addition, const void *member, bool measured,
+                            parley_error *error) {
+    return addition && !(measured && addition->for_runs) ? addition->add(member, model, error) : PARLEY_OK;
+}
+
+parley_status pl_model_of(const pl_run *run, const double *w, bool measured, parley_model **out, parley_error *error) {
+    parley_status status = run->type->model(run->problem, w, out, error);
+    if (status == PARLEY_OK)
+        status = add_to(*out, run->method.local->addition, run->local, measured, error);
+    if (status == PARLEY_OK)
+        status = add_to(*out, run->method.combine->addition, run->combine, measured, error);
+    if (status != PARLEY_OK) {
+        parley_model_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error) {
     parley_model *model;
-    parley_status status = run->type->model(run->problem, run->best.w, &model, error);
+    parley_status status = pl_model_of(run, run->best.w, false, &model, error);
     if (status != PARLEY_OK)
         return status;
     if (run->settings->inference && run->type->infer)

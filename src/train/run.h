@@ -181,6 +181,8 @@ static inline const pl_team *pl_owners(const pl_run *run) {
 /* run.c: prepares a run, runs its loop, and ends it. All ranks learn of a failure. */
 parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_settings *settings, parley_error *error);
 parley_status pl_run_loop(pl_run *run, parley_error *error); /* rounds with their log lines, and the summary */
+/* Makes a model of w with what the members add to it, as far as a model that is only measured needs it. */
+parley_status pl_model_of(const pl_run *run, const double *w, bool measured, parley_model **out, parley_error *error);
 /* Returns the best model, with its metadata. */
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error);
 /* Continues from the model that was found after the problem's penalty has changed. */

@@ -31,6 +31,11 @@ parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     return status;
 }
 
+static void take_from(const parley_model *model, const pl_addition *addition, void *member) {
+    if (addition && addition->take)
+        addition->take(member, model);
+}
+
 /* Starts from the model, if it fits. */
 static parley_status start_at_model(pl_run *run, const parley_model *model, parley_error *error) {
     char name[PL_TEXT + 32] = "the model to start from";
@@ -44,8 +49,11 @@ static parley_status start_at_model(pl_run *run, const parley_model *model, parl
     if (status != PARLEY_OK)
         return status;
     status = run->type->accept(run->problem, model, name, w, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
+        take_from(model, run->method.local->addition, run->local);
+        take_from(model, run->method.combine->addition, run->combine);
         status = pl_start_at(run, w, error);
+    }
     pl_free(w);
     return status;
 }

@@ -179,20 +179,15 @@ void pl_validation_note(pl_validation *validation, double value, const double *w
     memcpy(validation->w, w, size * sizeof *w);
 }
 
-parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
-                                 const double *w, double objective, uint64_t round, parley_error *error) {
-    parley_model *model;
-    if (!isfinite(objective))
-        return PARLEY_OK; /* diverged; the loop returns to the best model */
-    parley_status status = problem->type->model(problem, w, &model, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_score_model(validation->score, engine, model, validation->rows, &validation->latest, error);
-    parley_model_free(model);
+parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const parley_model *model,
+                                 const double *w, uint64_t size, double objective, uint64_t round,
+                                 parley_error *error) {
+    parley_status status =
+        pl_score_model(validation->score, engine, model, validation->rows, &validation->latest, error);
     if (status != PARLEY_OK)
         return status;
     validation->latest_round = round;
-    pl_validation_note(validation, validation->latest, w, problem->size, objective, round);
+    pl_validation_note(validation, validation->latest, w, size, objective, round);
     return PARLEY_OK;
 }
 

@@ -35,9 +35,9 @@ parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, c
                                  const pl_model_type *type, const parley_settings *settings, parley_error *error);
 /* Allocates the best model, of `size` entries. */
 parley_status pl_validation_begin(pl_validation *validation, uint64_t size, parley_error *error);
-/* Measures the model w, whose objective is known, and keeps it if it is the best. */
-parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
-                                 const double *w, double objective, uint64_t round, parley_error *error);
+/* Measures the model of w, whose objective is known, and keeps w if it is the best. */
+parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const parley_model *model,
+                                 const double *w, uint64_t size, double objective, uint64_t round, parley_error *error);
 /* Takes the metric of the model w into account, and keeps the model if it is the best. */
 void pl_validation_note(pl_validation *validation, double value, const double *w, uint64_t size, double objective,
                         uint64_t round);
