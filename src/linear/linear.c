@@ -274,7 +274,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
 /* Whether the setting is the parameter of a loss. */
 static bool reads(const char *setting) { return pl_loss_of(setting) != NULL; }
 
-static const char *const resolved[] = {"lambda", NULL};
+static const pl_resolved resolved[] = {{"lambda", {"C", "alpha"}}, {NULL, {NULL}}};
 
 const pl_problem_type pl_problem_linear = {
     .name = "linear",

@@ -344,6 +344,7 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
     return choices[i].preset;
 }
 
+/* Whether coordinate steps on columns are faster than on rows. */
 static bool by_columns(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     double ratio = pl_linear_settings_of(settings)->l1_ratio;
@@ -384,6 +385,13 @@ unsigned pl_glm_all_facts(const pl_glm *glm) {
            column_facts(glm->base.factor, glm->non_negative);
 }
 
+/* Labels that have not been read yet may turn out to be several classes. */
+static unsigned unsure(const pl_loss *loss) {
+    if (loss && loss->labels == PL_LABELS_REAL)
+        return 0;
+    return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
+}
+
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     bool several = problem ? problem->row > 1 : loss && loss->together;
@@ -391,16 +399,10 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
         pl_glm_facts(loss, pl_linear_settings_of(settings)->lambda, pl_linear_settings_of(settings)->l1_ratio, several);
     if (problem && !(pl_glm_of(problem)->least_factor > 0))
         found &= ~(unsigned)PL_FACT_DUAL;
+    found |= by_columns(problem, settings) ? PL_FACT_BY_COLUMNS : 0;
+    found |= problem ? 0 : unsure(loss) << PL_FACT_UNSURE;
     return found | column_facts(*pl_linear_settings_of(settings)->penalty_factors,
                                 pl_linear_settings_of(settings)->non_negative);
-}
-
-/* Labels that have not been read yet may turn out to be several classes. */
-static unsigned uncertain(const parley_settings *settings) {
-    const pl_loss *loss = pl_loss_find(pl_linear_settings_of(settings)->loss);
-    if (loss && loss->labels == PL_LABELS_REAL)
-        return 0;
-    return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
 }
 
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {
@@ -425,44 +427,57 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     }
 }
 
-/* Whether a change of loss keeps the kind of labels, or a change of the penalty has an effect. */
-static bool is_a_change(const parley_settings *settings, const pl_pair *change) {
-    if (strcmp(change->key, "loss") == 0) {
-        const pl_loss *from = pl_loss_find(pl_linear_settings_of(settings)->loss), *to = pl_loss_find(change->value);
-        return from && from != to && from->labels == to->labels;
-    }
-    if (strcmp(change->key, "lambda") == 0)
-        return pl_linear_settings_of(settings)->lambda == 0;
-    return strcmp(change->key, "l1_ratio") != 0 || pl_linear_settings_of(settings)->l1_ratio > 0;
+/* Ways out of an error, and of a stall. */
+
+static bool has_no_penalty(const pl_problem *problem, const parley_settings *settings) {
+    (void)problem;
+    return pl_linear_settings_of(settings)->lambda == 0;
 }
 
-/* A penalty given as C or alpha can be compared as lambda only when the weights of rows are known. */
-static bool is_restated(const parley_settings *settings, const char *name) {
-    return strcmp(name, "lambda") == 0 &&
-           (!isnan(pl_linear_settings_of(settings)->c) || !isnan(pl_linear_settings_of(settings)->alpha));
+static bool has_l1(const pl_problem *problem, const parley_settings *settings) {
+    (void)problem;
+    return pl_linear_settings_of(settings)->l1_ratio > 0;
 }
 
-static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
-                              {"--l1-ratio 0.99", {{"l1_ratio", "0.99"}}},
-                              {"--l1-ratio 0", {{"l1_ratio", "0"}}},
-                              {"--loss squared-hinge", {{"loss", "squared-hinge"}}},
-                              {"--loss huber", {{"loss", "huber"}}},
-                              {NULL, {{0}}}};
-static const pl_way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
-                                   {NULL, {{0}}}};
+/* Whether another loss takes the same kind of labels. */
+static bool takes(const parley_settings *settings, const char *loss) {
+    const pl_loss *from = pl_loss_find(pl_linear_settings_of(settings)->loss), *to = pl_loss_find(loss);
+    return from && from != to && from->labels == to->labels;
+}
 
-/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. Before the
- * columns change, so should a method that was not chosen for them. */
-static bool helps(const pl_problem *problem, const parley_settings *settings, const pl_way *way) {
+static bool takes_squared_hinge(const pl_problem *problem, const parley_settings *settings) {
+    (void)problem;
+    return takes(settings, "squared-hinge");
+}
+
+static bool takes_huber(const pl_problem *problem, const parley_settings *settings) {
+    (void)problem;
+    return takes(settings, "huber");
+}
+
+/* Columns of very different scale slow most methods down. Before the columns change, so should a method that was not
+ * chosen for them. */
+static bool is_slowed(const pl_problem *problem, const parley_settings *settings) {
     const pl_glm *glm = pl_glm_of(problem);
-    bool chosen = strcmp(settings->preset, "auto") == 0;
-    return strcmp(way->changes[0].key, "standardise") == 0 ? chosen && pl_is_uneven(glm) && glm->lambda > 0
-                                                           : glm->lambda == 0;
+    return strcmp(settings->preset, "auto") == 0 && pl_is_uneven(glm) && glm->lambda > 0;
 }
 
-static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}}},
-                                      {"a small --lambda, such as " SMALL_LAMBDA, {{"lambda", SMALL_LAMBDA}}},
-                                      {NULL, {{0}}}};
+/* Without a penalty there may be no optimum. */
+static bool may_have_no_optimum(const pl_problem *problem, const parley_settings *settings) {
+    (void)settings;
+    return pl_glm_of(problem)->lambda == 0;
+}
+
+static const pl_way ways[] = {
+    {"a small --lambda", {{"lambda", SMALL_LAMBDA}}, PL_AVOIDS, has_no_penalty},
+    {"--l1-ratio 0.99", {{"l1_ratio", "0.99"}}, PL_AVOIDS, has_l1},
+    {"--l1-ratio 0", {{"l1_ratio", "0"}}, PL_AVOIDS, has_l1},
+    {"--loss squared-hinge", {{"loss", "squared-hinge"}}, PL_AVOIDS, takes_squared_hinge},
+    {"--loss huber", {{"loss", "huber"}}, PL_AVOIDS, takes_huber},
+    {"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}, PL_AVOIDS_LAST, has_l1},
+    {"--standardise", {{"standardise", "true"}}, PL_HASTENS, is_slowed},
+    {"a small --lambda, such as " SMALL_LAMBDA, {{"lambda", SMALL_LAMBDA}}, PL_HASTENS, may_have_no_optimum},
+    {0}};
 
 /* C and alpha are relative to the sum of the losses, and the default is 1 over the sum of the weights. */
 static void sample(parley_settings *settings, double total, double part) {
@@ -478,17 +493,4 @@ static void sample(parley_settings *settings, double total, double part) {
 }
 
 const pl_problem_rules pl_linear_rules = {
-    .check = check,
-    .choose = choose,
-    .by_columns = by_columns,
-    .facts = facts,
-    .sample = sample,
-    .uncertain = uncertain,
-    .why = why,
-    .ways = ways,
-    .last_ways = last_ways,
-    .is_a_change = is_a_change,
-    .is_restated = is_restated,
-    .stalled_ways = stalled_ways,
-    .helps = helps,
-};
+    .check = check, .choose = choose, .facts = facts, .why = why, .ways = ways, .sample = sample};

@@ -23,7 +23,9 @@ enum {
     PL_FACT_DUAL = 128,      /* there is a dual problem, so evaluations bound the distance to the optimum */
     PL_FACT_EVEN = 256,      /* all columns have the same penalty */
     PL_FACT_SIGNED = 512,    /* coefficients may be negative */
-    PL_FACTS = 10
+    PL_FACTS = 10,
+    PL_FACT_BY_COLUMNS = 1 << PL_FACTS, /* methods with a form by columns are faster in it; none needs that */
+    PL_FACT_UNSURE = 16 /* a fact that may become false when data are read is also given shifted by this */
 };
 const char *pl_fact_name(unsigned number); /* the name of fact 1 << number in a sentence about what is missing */
 
@@ -75,11 +77,19 @@ typedef struct pl_bound {
     double gradient; /* norm of the gradient, if it measures the distance to the optimum; otherwise NaN */
 } pl_bound;
 
-/* A change of settings that avoids an error. */
+/* A change of settings that may help. */
 typedef struct pl_way {
-    const char *text; /* as the error sentence names it: "a small --lambda" */
+    const char *text; /* as a sentence names it: "a small --lambda" */
     pl_pair changes[2];
+    enum { PL_AVOIDS, PL_AVOIDS_LAST, PL_HASTENS } use; /* it avoids an error, if need be, or helps a run that stalls */
+    /* Whether it has an effect and keeps the meaning of the data. `problem` may be NULL. NULL: always. */
+    bool (*fits)(const pl_problem *problem, const parley_settings *settings);
 } pl_way;
+
+/* A setting whose value follows from the data if it was given in another form. */
+typedef struct pl_resolved {
+    const char *name, *forms[2];
+} pl_resolved;
 
 /* The description of a problem for the terminal, the log, summaries and JSON. */
 #define PL_DESCRIPTION_LINES 4
@@ -105,28 +115,13 @@ typedef struct pl_problem_rules {
     /* Returns the preset that `auto` stands for, "auto" while that is undecided, or NULL with an error if there is
      * none. */
     const char *(*choose)(const pl_problem *problem, const parley_settings *settings, parley_error *error);
-    /* For a preset with a form by rows and one by columns: whether to use the one by columns. NULL: never. */
-    bool (*by_columns)(const pl_problem *problem, const parley_settings *settings);
     unsigned (*facts)(const pl_problem *problem, const parley_settings *settings);
-    /* Facts that may become false when data are read; NULL: none. */
-    unsigned (*uncertain)(const parley_settings *settings);
     /* Explains why the problem lacks a fact: "which loss hinge is not". */
     void (*why)(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size);
-    /* Changes of the problem that may avoid an error, nearest first; ends with text NULL. is_a_change tells whether one
-     * has an effect and keeps the meaning of the data (NULL: always). `last_ways` also change the method. Either list
-     * may be NULL. */
-    const pl_way *ways, *last_ways;
-    bool (*is_a_change)(const parley_settings *settings, const pl_pair *change);
-    /* Changes of the problem that may help a run that stalls, best first; ends with text NULL. `helps` tells whether
-     * one has to do with this problem. Both are NULL if there are none. */
-    const pl_way *stalled_ways;
-    bool (*helps)(const pl_problem *problem, const parley_settings *settings, const pl_way *way);
+    const pl_way *ways; /* changes of the problem, the best of each use first; ends with text NULL, or is NULL */
     /* Changes the settings for a sample of the rows, whose weight is `part` of `total`, so that the problem stays
      * that of all rows. NULL: nothing depends on their number. */
     void (*sample)(parley_settings *settings, double total, double part);
-    /* Whether the setting was given in another form, so that it can be compared only when data are known; NULL means
-     * never. */
-    bool (*is_restated)(const parley_settings *settings, const char *name);
 } pl_problem_rules;
 
 typedef struct pl_problem_type {
@@ -135,7 +130,7 @@ typedef struct pl_problem_type {
     unsigned commands;                       /* PL_FOR_*: its own settings, besides those of every problem */
     bool (*reads)(const char *setting);      /* whether it uses an optional setting itself, rather than a member of the
                                                 method; NULL: none */
-    const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
+    const pl_resolved *resolved;             /* settings that `record` fills in; ends with name NULL, or is NULL */
     bool labels;                             /* rows must have labels */
     bool by_change;    /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
     bool keeps_latest; /* v is the model and large: the latest model is the result and no other is kept */

@@ -8,23 +8,23 @@
 #include "train/presets.h"
 
 /* Changes of the method, nearest first. */
-static const pl_way methods[] = {{"--local scd", {{"local", "scd"}}},
-                                 {"--local sdca", {{"local", "sdca"}}},
-                                 {"--preset newton", {{"preset", "newton"}}},
-                                 {"--preset cocoa+", {{"preset", "cocoa+"}}},
-                                 {"--preset lbfgs", {{"preset", "lbfgs"}}},
-                                 {"--preset gd", {{"preset", "gd"}}},
-                                 {"--batch-fraction 1", {{"batch_fraction", "1"}}},
-                                 {"--local gradient", {{"local", "gradient"}}},
-                                 {"--local sgd", {{"local", "sgd"}}},
-                                 {"--combine add", {{"combine", "add"}}},
-                                 {"--combine average", {{"combine", "average"}}},
-                                 {"--combine step", {{"combine", "step"}}},
-                                 {"--exchange allreduce", {{"exchange", "allreduce"}}},
-                                 {NULL, {{0}}}};
-static const pl_way last_methods[] = {{"--preset gd with --local auto", {{"preset", "gd"}, {"local", "auto"}}},
-                                      {"--preset auto", {{"preset", "auto"}, {"local", "auto"}}},
-                                      {NULL, {{0}}}};
+static const pl_way methods[] = {
+    {.text = "--local scd", .changes = {{"local", "scd"}}},
+    {.text = "--local sdca", .changes = {{"local", "sdca"}}},
+    {.text = "--preset newton", .changes = {{"preset", "newton"}}},
+    {.text = "--preset cocoa+", .changes = {{"preset", "cocoa+"}}},
+    {.text = "--preset lbfgs", .changes = {{"preset", "lbfgs"}}},
+    {.text = "--preset gd", .changes = {{"preset", "gd"}}},
+    {.text = "--batch-fraction 1", .changes = {{"batch_fraction", "1"}}},
+    {.text = "--local gradient", .changes = {{"local", "gradient"}}},
+    {.text = "--local sgd", .changes = {{"local", "sgd"}}},
+    {.text = "--combine add", .changes = {{"combine", "add"}}},
+    {.text = "--combine average", .changes = {{"combine", "average"}}},
+    {.text = "--combine step", .changes = {{"combine", "step"}}},
+    {.text = "--exchange allreduce", .changes = {{"exchange", "allreduce"}}},
+    {.text = "--preset gd with --local auto", .changes = {{"preset", "gd"}, {"local", "auto"}}, .use = PL_AVOIDS_LAST},
+    {.text = "--preset auto", .changes = {{"preset", "auto"}, {"local", "auto"}}, .use = PL_AVOIDS_LAST},
+    {0}};
 
 typedef struct refusal {
     const parley_settings *asked;
@@ -36,14 +36,14 @@ typedef struct refusal {
 /* Whether the changed settings would be accepted. With `safe`, whatever the data turn out to be. */
 static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     const parley_settings *asked = refusal->asked;
-    const pl_problem_rules *rules = refusal->rules;
     parley_settings *settings = refusal->room;
     pl_method method;
+    if (way->fits && !way->fits(refusal->problem, asked))
+        return false;
     if (pl_settings_assign(settings, asked, NULL) != PARLEY_OK)
         return false;
     for (unsigned i = 0; i < 2 && way->changes[i].key; i++)
-        if ((rules->is_a_change && !rules->is_a_change(asked, &way->changes[i])) ||
-            pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
+        if (pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
             return false;
     if (pl_method_resolve(settings, refusal->problem, &method, NULL) != PARLEY_OK)
         return false;
@@ -52,29 +52,31 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
         return strcmp(settings->local, "auto") == 0 && strcmp(settings->combine, "auto") == 0;
     bool named = strcmp(method.local->name, asked->local) == 0; /* a user who names a solver knows the data */
     unsigned needs = method.local->needs | (method.combine->softens ? PL_FACT_SOFTENS : 0);
-    bool certain = refusal->problem || !rules->uncertain || !(needs & rules->uncertain(settings));
-    bool goes_on = !method.sequel || (rules->facts(refusal->problem, settings) & PL_FACT_SMOOTH);
+    unsigned facts = refusal->rules->facts(refusal->problem, settings);
+    bool certain = !(needs & facts >> PL_FACT_UNSURE), goes_on = !method.sequel || (facts & PL_FACT_SMOOTH);
     return !safe || named || (certain && goes_on);
 }
 
-/* Finds up to `most` of the first ways that are accepted. `ways` may be NULL. */
-static unsigned find_open(const refusal *refusal, const pl_way *ways, bool safe, unsigned most, const char **texts) {
+/* Finds up to `most` of the first ways of this use that are accepted. `ways` may be NULL. */
+static unsigned find_open(const refusal *refusal, const pl_way *ways, unsigned use, bool safe, unsigned most,
+                          const char **texts) {
     unsigned found = 0;
     for (; ways && ways->text && found < most; ways++)
-        if (is_open(refusal, ways, safe))
+        if (ways->use == use && is_open(refusal, ways, safe))
             texts[found++] = ways->text;
     return found;
 }
 
 static unsigned find_ways(const refusal *refusal, const char *texts[2]) {
-    unsigned problem = find_open(refusal, refusal->rules->ways, true, 1, texts);
-    unsigned method = find_open(refusal, methods, true, 2 - problem, texts + problem);
+    const pl_way *ways = refusal->rules->ways;
+    unsigned problem = find_open(refusal, ways, PL_AVOIDS, true, 1, texts);
+    unsigned method = find_open(refusal, methods, PL_AVOIDS, true, 2 - problem, texts + problem);
     if (method == 0)
-        method = find_open(refusal, methods, false, 2 - problem, texts + problem);
+        method = find_open(refusal, methods, PL_AVOIDS, false, 2 - problem, texts + problem);
     if (problem + method > 0)
         return problem + method;
-    unsigned last = find_open(refusal, refusal->rules->last_ways, false, 2, texts);
-    return last + find_open(refusal, last_methods, false, 2 - last, texts + last);
+    unsigned last = find_open(refusal, ways, PL_AVOIDS_LAST, false, 2, texts);
+    return last + find_open(refusal, methods, PL_AVOIDS_LAST, false, 2 - last, texts + last);
 }
 
 void pl_name_nearest(const parley_settings *asked, const pl_problem *problem, parley_error *error) {

@@ -18,8 +18,8 @@ const pl_stream_type *pl_stream_of(const parley_settings *settings) {
 
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings,
                                      const pl_problem *problem) {
-    const pl_problem_rules *rules = pl_settings_problem(settings)->rules;
-    bool columns = preset->by_columns && rules->by_columns && rules->by_columns(problem, settings);
+    bool columns =
+        preset->by_columns && (pl_settings_problem(settings)->rules->facts(problem, settings) & PL_FACT_BY_COLUMNS);
     return columns ? preset->by_columns : preset->local;
 }
 

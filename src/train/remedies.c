@@ -12,12 +12,12 @@
 #define TRIAL_ROUNDS 10000 /* the same */
 
 /* Changes of the method, the most likely to help first. */
-static const pl_way methods[] = {{"--preset auto", {{"preset", "auto"}}},
-                                 {"--preset newton", {{"preset", "newton"}}},
-                                 {"--preset cocoa-newton", {{"preset", "cocoa-newton"}}},
-                                 {"--preset cocoa+", {{"preset", "cocoa+"}}},
-                                 {"--preset lbfgs", {{"preset", "lbfgs"}}},
-                                 {NULL, {{0}}}};
+static const pl_way methods[] = {{.text = "--preset auto", .changes = {{"preset", "auto"}}},
+                                 {.text = "--preset newton", .changes = {{"preset", "newton"}}},
+                                 {.text = "--preset cocoa-newton", .changes = {{"preset", "cocoa-newton"}}},
+                                 {.text = "--preset cocoa+", .changes = {{"preset", "cocoa+"}}},
+                                 {.text = "--preset lbfgs", .changes = {{"preset", "lbfgs"}}},
+                                 {0}};
 
 typedef struct suggesting {
     const pl_run *run;
@@ -83,8 +83,8 @@ static bool consider(suggesting *self, const pl_way *way, bool of_method, parley
 static bool find(suggesting *self, parley_summary *summary) {
     const pl_problem_rules *rules = self->run->type->rules;
     bool named = strcmp(self->asked->preset, "auto") != 0, slow = self->stalled || summary->rounds > FEW_ROUNDS;
-    for (const pl_way *way = rules->stalled_ways; slow && way && way->text; way++)
-        if (rules->helps(self->run->problem, self->asked, way) && consider(self, way, false, summary))
+    for (const pl_way *way = rules->ways; slow && way && way->text; way++)
+        if (way->use == PL_HASTENS && way->fits(self->run->problem, self->asked) && consider(self, way, false, summary))
             return true;
     for (const pl_way *way = methods; way->text; way++)
         if ((self->stalled || (named && way == methods)) && consider(self, way, true, summary))

@@ -62,10 +62,13 @@ static parley_status refuse(const pl_run *run, const pl_setting *row, parley_err
         run->resume.folder, flag, *ours ? ours : "empty", *was ? was : "empty");
 }
 
-/* Such a setting is compared when the data are known. */
+/* Whether the setting was given in another form, so that it is compared when the data are known. */
 static bool is_restated(const pl_run *run, const pl_setting *row) {
-    const pl_problem_rules *rules = run->type->rules;
-    return rules->is_restated && rules->is_restated(run->settings, row->name);
+    for (const pl_resolved *one = run->type->resolved; one && one->name; one++)
+        for (unsigned i = 0; i < 2 && one->forms[i]; i++)
+            if (strcmp(row->name, one->name) == 0 && pl_setting_given(run->settings, one->forms[i]))
+                return true;
+    return false;
 }
 
 static bool any_differs(const pl_run *run, const char *const *names) {
@@ -221,8 +224,8 @@ parley_status pl_resume_check(const pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     run->type->record(run->problem, ours);
-    for (const char *const *name = run->type->resolved; *name && status == PARLEY_OK; name++)
-        status = check_resolved(run, *name, ours, error);
+    for (const pl_resolved *one = run->type->resolved; one->name && status == PARLEY_OK; one++)
+        status = check_resolved(run, one->name, ours, error);
     parley_settings_free(ours);
     return status;
 }
