@@ -59,7 +59,7 @@ if(PARLEY_TESTS)
   target_compile_definitions(parley-failing PRIVATE PL_MAIN=parley_main)
   # A second problem, which exists in tests only: the same program with k-means in its registry, and a unit test.
   add_library(kmeans_objects OBJECT tests/problem/kmeans_model.c tests/problem/kmeans_problem.c
-                                    tests/problem/kmeans_local.c src/members.c)
+                                    tests/problem/kmeans_local.c tests/problem/kmeans_step.c src/members.c)
   target_compile_definitions(kmeans_objects PRIVATE PL_EXTRA_MEMBERS="kmeans_members.h")
   target_include_directories(kmeans_objects PRIVATE tests/problem include src)
   set(KMEANS_PARTS $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/src/members[.]c>

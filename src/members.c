@@ -21,12 +21,13 @@
 #include "network/net_settings.h"
 #endif
 
-/* Tests add members of their own with a header that defines the following three. */
+/* Tests add members of their own with a header that defines the following four. */
 #ifdef PL_EXTRA_MEMBERS
 #include PL_EXTRA_MEMBERS
 #else
 #define PL_EXTRA_PROBLEMS
 #define PL_EXTRA_LOCALS
+#define PL_EXTRA_COMBINES
 #define PL_EXTRA_PRESETS
 #endif
 
@@ -83,7 +84,7 @@ const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 const pl_combine_type *const pl_combines[] = {
     &pl_combine_add,    &pl_combine_average,   &pl_combine_step,
     &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
-    &pl_combine_lbfgs,  &pl_combine_sum,       WITH_NETWORK(&pl_combine_step_optimiser, )};
+    &pl_combine_lbfgs,  &pl_combine_sum,       WITH_NETWORK(&pl_combine_step_optimiser, ) PL_EXTRA_COMBINES};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,

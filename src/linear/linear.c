@@ -210,6 +210,14 @@ static void record(const pl_problem *problem, parley_settings *settings) {
     pl_linear_settings_in(settings)->c = pl_linear_settings_in(settings)->alpha = NAN;
 }
 
+/* Standard errors, for --inference. */
+static parley_status conclude(const pl_problem *problem, const pl_result *result, pl_description *out,
+                              parley_error *error) {
+    (void)out;
+    return result->settings->inference ? pl_linear_infer(problem, result->team, result->w, result->model, error)
+                                       : PARLEY_OK;
+}
+
 /* The parameter of another loss does not apply. */
 static bool applies(const pl_problem *problem, const char *setting) {
     return pl_loss_concerned(pl_glm_of(problem)->loss, setting);
@@ -299,10 +307,10 @@ const pl_problem_type pl_problem_linear = {
     .first = first,
     .bound = pl_linear_bound,
     .model = keep_model,
-    .infer = pl_linear_infer,
     .accept = accept_model,
     .record = record,
     .applies = applies,
+    .conclude = conclude,
     .describe = describe,
     .close = close_linear,
 };

@@ -1,7 +1,5 @@
 /* average.c: the next v is the mean of the workers' copies, weighted by the weight of their rows (CoCoA; model
  * averaging). */
-#include <math.h>
-
 #include "method/combine.h"
 
 static parley_status open_average(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -10,11 +8,6 @@ static parley_status open_average(const pl_setup *setup, pl_combine **out, parle
     if (status == PARLEY_OK)
         (*out)->type = &pl_combine_average;
     return status;
-}
-
-static double share(const pl_combine *combine, double weight, double total) {
-    (void)combine;
-    return fmin(1.0, weight / total); /* rounding must not move a dual variable out of its domain */
 }
 
 /* There is no state between rounds. */
@@ -26,8 +19,8 @@ const pl_combine_type pl_combine_average = {
     .name = "average",
     .help = "averages the workers' copies, weighted by their rows (CoCoA)",
     .takes = PL_GIVES_CHANGES,
+    .averages = true,
     .open = open_average,
-    .share = share,
     .state = state,
     .close = close_average,
 };

@@ -11,14 +11,13 @@
 /* A slice [begin, end) of v, and its reduced update. Arrays are indexed by entry of v. */
 typedef struct pl_slice {
     uint64_t begin, end;
-    double *v;            /* the whole table, of which this rank owns the slice */
-    double *change;       /* sum of share x change, in columns of `size` entries */
-    double *direction;    /* to be filled in for the slice */
-    double shrink;        /* v + change becomes shrink v + change */
-    double value;         /* of the objective without its penalty at v, if the solver certifies, */
-    double gap;           /* and the distance of the bounds of the optimum that v gives */
-    const double *metric; /* of the local solver, by entry; NULL: the problem's own */
-    pl_entry_sums sums;   /* sums over all of v, the same on all owners, for dot products in `propose` */
+    double *v;          /* the whole table, of which this rank owns the slice */
+    double *change;     /* sum of share x change, in columns of `size` entries */
+    double *direction;  /* to be filled in for the slice */
+    double shrink;      /* v + change becomes shrink v + change */
+    double value;       /* of the objective without its penalty at v, if the solver certifies, */
+    double gap;         /* and the distance of the bounds of the optimum that v gives */
+    pl_entry_sums sums; /* sums over all of v, the same on all owners, for dot products in `propose` */
 } pl_slice;
 
 static inline parley_status pl_slice_sum(const pl_slice *slice, pl_entry_sum f, void *context, double *sums,
@@ -79,6 +78,7 @@ typedef struct pl_combine_type {
     bool all_rows;                  /* an update must cover all rows of the worker */
     bool softens;                   /* accepts PL_FACT_SOFTENS instead of PL_FACT_SMOOTH */
     bool whole;                     /* one owner must have all of v */
+    bool averages;                  /* updates are weighted by the rows of their workers, not added whole */
     const char *const *settings;
     /* What takes its place if there is one worker only, which then makes the steps itself. NULL: nothing does. */
     const struct pl_combine_type *for_one_worker;
@@ -97,8 +97,6 @@ typedef struct pl_combine_type {
     /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, curved, softness. NULL: none.
      */
     void (*ask)(const pl_combine *combine, pl_round *round);
-    /* The share of a worker's update, given its weight and the sum of all weights; NULL: 1. */
-    double (*share)(const pl_combine *combine, double weight, double total);
     /* Fills in the direction. NULL: it is the reduced update, so that v becomes shrink v + change. */
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
     /* Takes the update of one worker, for asynchronous exchanges. Returns the first entry of the slice from which all
@@ -116,6 +114,12 @@ typedef struct pl_combine_type {
 struct pl_combine {
     const pl_combine_type *type;
 };
+
+/* The share of a worker's update, given its weight and the sum of all weights. Rounding must not move a dual variable
+ * out of its domain. */
+static inline double pl_combine_share(const pl_combine_type *combine, double weight, double total) {
+    return combine->averages && weight < total ? weight / total : 1.0;
+}
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
     pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum, pl_combine_step_optimiser,

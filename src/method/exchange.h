@@ -71,15 +71,14 @@ typedef struct pl_exchange_view {
 typedef struct pl_exchange_type {
     const char *name, *help;
     pl_clock clock;
-    const pl_exchange_async *async; /* NULL: synchronous */
-    const pl_exchange_view *view;   /* NULL: v is known at parks only */
-    unsigned carries;               /* PL_CARRIES_* */
-    unsigned needs;                 /* PL_STEPS_IN_V and so on: traits that the local solver must have */
-    bool one_owner;                 /* rank 0 owns all of v */
-    bool repeats;                   /* the same run gives the same bits */
-    const char *const *settings;    /* optional settings that it reads; NULL: none */
-    /* Returns the member of the same name for these settings. NULL: always this one. */
-    const struct pl_exchange_type *(*variant)(const parley_settings *settings);
+    const pl_exchange_async *async;         /* NULL: synchronous */
+    const pl_exchange_view *view;           /* NULL: v is known at parks only */
+    unsigned carries;                       /* PL_CARRIES_* */
+    unsigned needs;                         /* PL_STEPS_IN_V and so on: traits that the local solver must have */
+    bool one_owner;                         /* rank 0 owns all of v */
+    bool repeats;                           /* the same run gives the same bits */
+    const char *const *settings;            /* optional settings that it reads; NULL: none */
+    const struct pl_exchange_type *in_step; /* its form for workers that wait for each other anyway; NULL: none */
     /* Rejects contradictory settings. NULL: there are none. */
     parley_status (*check)(const parley_settings *settings, parley_error *error);
     uint64_t (*bytes)(const pl_setup *setup, bool whole); /* memory that `open` will allocate */
@@ -113,6 +112,7 @@ extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exch
 extern const pl_exchange_type *const pl_exchanges[];
 extern const unsigned pl_exchanges_count;
 
+bool pl_waits(const parley_settings *settings);         /* workers wait for each other after every clock */
 uint64_t pl_staleness(const parley_settings *settings); /* a whole number, or PL_UNBOUNDED */
 /* `bytes`, `open` and `close` of synchronous exchanges, which differ only in ownership. */
 uint64_t pl_tables_bytes(const pl_setup *setup, bool whole);

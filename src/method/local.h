@@ -23,7 +23,7 @@ enum {
     PL_ESTIMATES_GAP = 16,       /* it fills in PL_SUM_RESIDUAL */
     PL_ONLY_READS_V = 32,        /* it only reads v, and in order, so that several ranks may share one v */
     PL_STEPS_IN_V = 64,          /* it can work with setup->in_place */
-    PL_OWNS_COLUMNS = 128,       /* its workers own columns, as partitioned by setup->columns */
+    PL_OWNS_COLUMNS = 128,       /* its workers own columns (setup->columns), and v has an entry for each row */
     PL_EVALUATES_GRADIENT = 256, /* `evaluate` leaves the gradient over all rows in `update` */
     PL_MAY_BE_ADDED = 512        /* its changes may be added whole: they are shares of one step or counts, or
                                     its rate depends on setup->adds */
@@ -73,9 +73,12 @@ static inline double pl_round_steps(const pl_round *round, double items) {
 }
 
 /* The inputs of a solver. */
+typedef struct pl_local pl_local;
+
 typedef struct pl_setup {
     const pl_problem *problem;
-    pl_team *team;    /* the workers and their rows */
+    const pl_local *local; /* for combines: the solver, which is open */
+    pl_team *team;         /* the workers and their rows */
     pl_team *columns; /* the same workers and their columns, which are rows of `by_column`; NULL unless the solver owns
                          columns */
     const pl_matrix *by_column;
@@ -99,8 +102,6 @@ typedef struct pl_setup {
     bool adds;           /* the combine adds changes whole, so that rounds may be joint steps */
     double late;         /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
-
-typedef struct pl_local pl_local;
 
 /* For solvers that support a line search. */
 typedef struct pl_local_search {
@@ -173,8 +174,7 @@ typedef struct pl_local_type {
     const pl_addition *addition; /* to models; NULL: there is none */
     /* Rejects contradictory settings. `in_place` is as in pl_setup. NULL: there are none. */
     parley_status (*check)(const parley_settings *settings, bool in_place, parley_error *error);
-    uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: problem->size */
-    uint64_t (*bytes)(const pl_setup *setup);       /* memory that `open` will allocate */
+    uint64_t (*bytes)(const pl_setup *setup); /* memory that `open` will allocate */
     parley_status (*open)(const pl_setup *setup, pl_local **out, parley_error *error);
     /* Makes one round's steps of all hosted workers from v. Updates stay valid until the next call. A solver that
      * certifies fills in `evaluation`. It may first solve the free intercept in v, alike on all ranks. */
@@ -185,15 +185,12 @@ typedef struct pl_local_type {
     parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
     double (*evaluate_passes)(const pl_local *local); /* cost of an evaluation in passes over the data */
-    /* Passes of a worker over its rows in one round of H = `epochs`. NULL: H or, if the solver has no H, the share of
-     * rows in a batch. */
+    /* Passes of a worker over its rows in one round of H = `epochs`, which is NaN if the solver has no H. NULL: H. */
     double (*round_passes)(const pl_local *local, double epochs);
     /* Tells a hosted worker that its change was taken with step gamma. */
     void (*commit)(pl_local *local, unsigned worker, double gamma);
     /* Computes the model behind v. May ask other ranks for their parts of it. */
     parley_status (*primal)(const pl_local *local, const double *v, double *w, parley_error *error);
-    /* By entry of v, the weight of a squared change in the workers' sub-problems. NULL: the problem's own. */
-    const double *(*metric)(const pl_local *local);
     /* Called when rounds no longer help. Returns whether it changed something that may help. NULL: it never does. */
     bool (*stalled)(pl_local *local);
     /* Lists the state between two rounds that cannot be recomputed, to be saved or restored. */

@@ -108,6 +108,15 @@ void pl_describe_timing(pl_description *description, const char *name, double nu
 void pl_describe_count(pl_description *description, const char *name, double count);
 void pl_describe_line(pl_description *description, const char *format, ...);
 
+/* What a run has found. */
+typedef struct pl_result {
+    const parley_settings *settings;
+    const parley_summary *summary;
+    const pl_team *team;
+    const double *w;
+    parley_model *model; /* of w */
+} pl_result;
+
 /* Rules that apply before data are read. `problem` is NULL until then, and unknown facts count as favourable. */
 typedef struct pl_problem_rules {
     /* Rejects contradictory settings of the problem, and adds implied values to `settings`. NULL: there are none. */
@@ -156,14 +165,12 @@ typedef struct pl_problem_type {
     /* Makes a model from w, and w from a model of this type. The latter fails if the model does not fit; the error
      * calls it `name`. */
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
-    /* Adds standard errors to a model of w, for --inference. NULL: the problem has none. */
-    parley_status (*infer)(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
-                           parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
-    /* Adds results of the run to its description and, as numbers, to the metadata of its model. NULL: there are none.
-     */
-    void (*conclude)(const pl_problem *problem, const parley_summary *summary, pl_description *out);
+    /* Adds what is known at the end of a run to its model, and to its description, whose numbers become metadata of the
+     * model. NULL: there is nothing. */
+    parley_status (*conclude)(const pl_problem *problem, const pl_result *result, pl_description *out,
+                              parley_error *error);
     /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */
     void (*record)(const pl_problem *problem, parley_settings *settings);
     /* Whether a setting in the metadata of models applies to this problem; NULL: all do. */

@@ -436,12 +436,16 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
 }
 
 /* The loss of the last pass, seen while batches were visited. */
-static void conclude(const pl_problem *problem, const parley_summary *summary, pl_description *out) {
+static parley_status conclude(const pl_problem *problem, const pl_result *result, pl_description *out,
+                              parley_error *error) {
+    const parley_summary *summary = result->summary;
+    (void)error;
     double seconds = summary->compute_seconds + summary->wait_seconds + summary->exchange_seconds;
     double rows = (double)pl_all_rows(problem->data) * summary->epochs;
     pl_describe_number(out, "passes", summary->epochs);
     pl_describe_number(out, "constant_objective", pl_net_of(problem)->prior);
     pl_describe_timing(out, "rows_per_second", seconds > 0 ? rows / seconds : NAN);
+    return PARLEY_OK;
 }
 
 const pl_problem_type pl_problem_network = {

@@ -352,12 +352,15 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
 }
 
 /* The likelihood of the last pass, estimated while documents were visited. */
-static void conclude(const pl_problem *problem, const parley_summary *summary, pl_description *out) {
-    (void)problem;
+static parley_status conclude(const pl_problem *problem, const pl_result *result, pl_description *out,
+                              parley_error *error) {
+    const parley_summary *summary = result->summary;
+    (void)problem, (void)error;
     pl_describe_number(out, "passes", summary->epochs);
     pl_describe_number(out, "bound", -summary->objective);
     if (summary->metric && strcmp(summary->metric, "completion") == 0)
         pl_describe_number(out, "completion", summary->validation);
+    return PARLEY_OK;
 }
 
 static void close_lda(pl_problem *problem) {

@@ -27,18 +27,15 @@ typedef struct tasks {
 static uint64_t clocks_of(const pl_run *run) {
     const parley_settings *settings = run->settings;
     const pl_local_type *local = run->method.local;
-    double epochs = run->work.epochs, each = isnan(epochs) ? settings->batch_fraction : epochs;
-    if (local->round_passes)
-        each = local->round_passes(run->local, epochs);
+    double epochs = run->work.epochs, each = local->round_passes ? local->round_passes(run->local, epochs) : epochs;
     return settings->clocks ? settings->clocks : (uint64_t)fmax(1.0, round(1.0 / each));
 }
 
 static double share_of(const pl_run *run, double weight, double *fraction) {
-    const pl_combine_type *combine = run->method.combine;
     const pl_team *owners = pl_owners(run);
     double total = owners == &run->rows.team ? run->problem->total : (double)owners->all_rows;
     *fraction = weight / total;
-    return combine->share ? combine->share(run->combine, weight, total) : 1.0;
+    return pl_combine_share(run->method.combine, weight, total);
 }
 
 /* Adds what the worker did in this clock to its part of the round. */

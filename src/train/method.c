@@ -401,8 +401,8 @@ static parley_status resolve_rounds(parley_settings *settings, const pl_preset *
     parley_status status = apply_defaults(settings, preset, error);
     if (status == PARLEY_OK && method->exchange->check)
         status = method->exchange->check(settings, error);
-    if (status == PARLEY_OK && method->exchange->variant)
-        method->exchange = method->exchange->variant(settings);
+    if (status == PARLEY_OK && method->exchange->in_step && pl_waits(settings))
+        method->exchange = method->exchange->in_step;
     if (pl_setting_given(settings, "local_steps"))
         settings->local_epochs = NAN; /* local_steps decides; if both are auto, H adapts during training */
     if (status == PARLEY_OK) {

@@ -128,7 +128,7 @@ static void set_up_members(pl_run *run) {
     bool async = method->exchange->async;
     uint64_t staleness = async ? pl_staleness(run->settings) : 0;
     bool alone = is_alone(run);
-    run->tables.entries = local->entries ? local->entries(run->problem) : run->problem->size;
+    run->tables.entries = columns ? run->problem->data->x.rows : run->problem->size;
     run->setup = (pl_setup){
         .problem = run->problem,
         .team = &run->rows.team,
@@ -195,6 +195,7 @@ parley_status pl_members_open(pl_run *run, parley_error *error) {
     run->setup.target = run->target * run->best.scale;
     if (status == PARLEY_OK)
         status = method->local->open(&run->setup, &run->local, error);
+    run->setup.local = run->local;
     if (status == PARLEY_OK)
         status = method->combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK)

@@ -184,18 +184,14 @@ static void record_choices(pl_run *run) {
 }
 
 /* Adds the problem's own results to the summary and the metadata. `passes` is a setting there. */
-static parley_status conclude(pl_run *run, parley_model *model, parley_error *error) {
-    pl_description description = {.many = run->many};
+static parley_status add_results(pl_run *run, const pl_description *results, parley_model *model, parley_error *error) {
     parley_summary *summary = &run->summary;
     parley_status status = PARLEY_OK;
-    if (!run->type->conclude)
-        return status;
-    run->type->conclude(run->problem, summary, &description);
-    for (unsigned i = 0; i < description.count && status == PARLEY_OK; i++) {
-        const parley_fact *fact = &description.facts[i];
+    for (unsigned i = 0; i < results->count && status == PARLEY_OK; i++) {
+        const parley_fact *fact = &results->facts[i];
         if (summary->facts < PARLEY_FACTS)
             summary->fact[summary->facts++] = *fact;
-        if (!pl_setting_find(fact->name) && !(description.timings >> i & 1))
+        if (!pl_setting_find(fact->name) && !(results->timings >> i & 1))
             status = put(model, fact->name, fact->number, error);
     }
     return status;
@@ -224,12 +220,14 @@ parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error)
     parley_status status = pl_model_of(run, run->best.w, false, &model, error);
     if (status != PARLEY_OK)
         return status;
-    if (run->settings->inference && run->type->infer)
-        status = run->type->infer(run->problem, &run->rows.team, run->best.w, model, error);
+    pl_result result = {run->settings, &run->summary, &run->rows.team, run->best.w, model};
+    pl_description results = {.many = run->many};
+    if (run->type->conclude)
+        status = run->type->conclude(run->problem, &result, &results, error);
     if (status == PARLEY_OK)
         status = describe_model(run, model, error);
     if (status == PARLEY_OK)
-        status = conclude(run, model, error);
+        status = add_results(run, &results, model, error);
     if (status == PARLEY_OK)
         status = pl_model_name(model, run->rows.data, error);
     if (status != PARLEY_OK)
@@ -367,6 +365,7 @@ static parley_status reopen(pl_run *run, parley_error *error) {
     status = pl_certificate_begin(run, error);
     if (status == PARLEY_OK)
         status = local->open(&run->setup, &run->local, error);
+    run->setup.local = run->local;
     if (status == PARLEY_OK && local->restart)
         status = pl_move_to(run, found, error);
     pl_free(found);

@@ -51,13 +51,12 @@ static parley_status work(pl_run *run, parley_error *error) {
 
 /* Computes what worker k will send and receive, and the share of its update. */
 static void weigh_update(pl_run *run, unsigned k) {
-    const pl_combine_type *combine = run->method.combine;
     const pl_team *team = &run->rows.team, *owners = pl_owners(run);
     const pl_update *update = &run->update[k];
     double total = owners == team ? run->problem->total : (double)owners->all_rows;
     uint64_t rows = update->index ? update->count / (update->row ? update->row : 1) : 0;
     uint64_t bytes = update->count * sizeof(double) + rows * sizeof(uint32_t);
-    run->share[k] = combine->share ? combine->share(run->combine, update->weight, total) : 1.0;
+    run->share[k] = pl_combine_share(run->method.combine, update->weight, total);
     run->method.exchange->traffic(team->workers, team->first + k, bytes, run->tables.entries * sizeof(double),
                                   &run->spans.worker[k].sent, &run->spans.worker[k].received);
 }

@@ -203,7 +203,6 @@ static parley_status propose(pl_run *run, const pl_slice *slice, parley_error *e
 
 parley_status pl_step(pl_run *run, parley_error *error) {
     bool taken = takes_change(run);
-    const pl_local_type *local = run->method.local;
     pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
                       .end = pl_exchange_end(run->exchange),
                       .v = run->tables.v,
@@ -212,7 +211,6 @@ parley_status pl_step(pl_run *run, parley_error *error) {
                       .shrink = run->sums.shrink,
                       .value = run->at.value,
                       .gap = run->best.latest_gap,
-                      .metric = local->metric ? local->metric(run->local) : NULL,
                       .sums = pl_exchange_sums(run->exchange)};
     parley_status status = taken ? PARLEY_OK : propose(run, &slice, error);
     if (status == PARLEY_OK)

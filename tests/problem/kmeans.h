@@ -9,7 +9,7 @@
 #ifndef KMEANS_H
 #define KMEANS_H
 
-#include "method/local.h"
+#include "method/combine.h"
 
 #define KMEANS_CENTRES 3
 
@@ -26,5 +26,6 @@ const double *kmeans_centres(const parley_model *model); /* as such a table; NUL
 extern const pl_model_type kmeans_model;
 extern const pl_problem_type kmeans_problem;
 extern const pl_local_type kmeans_lloyd, kmeans_means;
+extern const pl_combine_type kmeans_step;
 
 #endif

@@ -3,6 +3,7 @@
 
 #define PL_EXTRA_PROBLEMS &kmeans_problem,
 #define PL_EXTRA_LOCALS &kmeans_lloyd, &kmeans_means,
+#define PL_EXTRA_COMBINES &kmeans_step,
 #define PL_EXTRA_PRESETS                                                                                               \
     {.name = "kmeans-average",                                                                                         \
      .help = "Lloyd's iterations on shards, averaged",                                                                 \
@@ -14,5 +15,5 @@
          .help = "gradient steps on the centres",                                                                      \
          .problem = &kmeans_problem,                                                                                   \
          .local = &kmeans_means,                                                                                       \
-         .combine = &pl_combine_step,                                                                                  \
+         .combine = &kmeans_step,                                                                                      \
          .exchange = &pl_exchange_driver},

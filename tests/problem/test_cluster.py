@@ -152,7 +152,7 @@ def test_steps(x):
     """One gradient step by the formula; several local epochs are several iterations."""
     words = ["--preset", "gd", "--workers", 3, "--tolerance", 0]
     cluster(*words, "--seconds", 0, model="first")
-    cluster(*words, "--rounds", 1, "--rate", 0.5, "--schedule", "constant")
+    cluster(*words, "--rounds", 1, "--rate", 0.5)
     first = centres("first")
     nearest = ((x[:, None, :] - first) ** 2).sum(axis=2).argmin(axis=1)
     gradient = [(first[k] - x[nearest == k]).sum(axis=0) / ROWS for k in range(CENTRES)]

@@ -294,9 +294,9 @@ static parley_status renew(pl_local *local, double *v, parley_error *error) {
     return PARLEY_OK;
 }
 
-static uint64_t entries(const pl_problem *problem) { return problem->data->x.rows; }
-
-static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
+const double *pl_scd_metric(const pl_local *local) {
+    return local->type == &pl_local_scd ? ((const pl_scd *)local)->metric : NULL;
+}
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
@@ -310,7 +310,6 @@ const pl_local_type pl_local_scd = {
     .traits = PL_GIVES_CHANGES | PL_KNOWS_SIGMA | PL_OWNS_COLUMNS,
     .settings = reads,
     .restart = &restart,
-    .entries = entries,
     .bytes = pl_scd_bytes,
     .open = pl_scd_open,
     .work = work,
@@ -318,7 +317,6 @@ const pl_local_type pl_local_scd = {
     .evaluate_passes = evaluate_passes,
     .commit = commit,
     .primal = primal,
-    .metric = metric,
     .state = pl_scd_state,
     .close = pl_scd_close,
 };

@@ -213,4 +213,7 @@ uint64_t pl_scd_bytes(const pl_setup *setup);
 parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error);
 void pl_scd_close(pl_local *local);
 
+/* scd.c: by entry of v, the weight of a squared change in the workers' sub-problems; NULL for other solvers. */
+const double *pl_scd_metric(const pl_local *local);
+
 #endif

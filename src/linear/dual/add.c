@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "linear/glm.h"
+#include "linear/columns/scd.h"
 #include "method/combine.h"
 
 #define DECAY 0.98 /* of sigma, per round */
@@ -30,6 +30,7 @@ typedef struct add {
     bool steady;            /* the solver has no momentum */
     double *last;           /* the last proposed change of v */
     double gamma;           /* the step with which it was taken */
+    const double *metric;   /* of a squared change, by entry of v; NULL: the problem's own */
 } add;
 
 static uint64_t bytes(const pl_setup *setup) { return setup->entries * sizeof(double); }
@@ -47,6 +48,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
         return status;
     *self = (add){.base = {&pl_combine_add},
                   .glm = pl_glm_of(setup->problem),
+                  .metric = pl_scd_metric(setup->local),
                   .sigma = setup->team->workers,
                   .most = setup->team->workers,
                   .theta = 1.0,
@@ -95,8 +97,8 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     add *self = (add *)combine;
     const double *direction = slice->direction;
     (void)gamma;
-    if (slice->metric) {
-        scalars[PL_OWN_NORM] += measure_part(self, direction, slice->begin, slice->end, slice->metric);
+    if (self->metric) {
+        scalars[PL_OWN_NORM] += measure_part(self, direction, slice->begin, slice->end, self->metric);
         return;
     }
     uint64_t columns = self->glm->base.data->x.columns * self->glm->classes, j = slice->begin;

@@ -478,6 +478,11 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     return PARLEY_OK;
 }
 
+static double round_passes(const pl_local *local, double epochs) {
+    (void)epochs;
+    return ((const pl_gradient *)local)->fraction;
+}
+
 void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->t = t; }
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
@@ -502,6 +507,7 @@ const pl_local_type pl_local_gradient = {
     .work = work,
     .evaluate = evaluate,
     .evaluate_passes = evaluate_passes,
+    .round_passes = round_passes,
     .commit = commit,
     .primal = primal,
     .state = state,

@@ -49,17 +49,17 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
     const pl_glm *glm = pl_glm_of(setup->problem);
     *self = (step){.base = {&pl_combine_step},
                    .problem = setup->problem,
-                   .columns = glm ? glm->base.data->x.columns * glm->classes : setup->entries,
+                   .columns = glm->base.data->x.columns * glm->classes,
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
                    .ease = 1.0,
                    .last = INFINITY,
                    .given = !isnan(setup->settings->rate),
                    .plain = !setup->problem->non_negative && setup->problem->l1 == 0 && !setup->problem->factor,
                    .schedule = (pl_schedule)setup->settings->schedule};
-    if (glm && isnan(setup->settings->rate))
+    if (!self->given) {
         status = pl_step_rate(setup, &self->rate, &self->ease, error);
-    if (!self->given)
         self->rate /= 1.0 + setup->late;
+    }
     if (status != PARLEY_OK)
         pl_free(self);
     else
@@ -176,6 +176,7 @@ static const char *const reads[] = {"rate", "schedule", NULL};
 const pl_combine_type pl_combine_step = {
     .name = "step",
     .help = "one step along the summed gradient, with a rate and a schedule",
+    .problem = &pl_problem_linear,
     .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
     .check = check,

@@ -50,6 +50,10 @@ uint64_t pl_staleness(const parley_settings *settings) {
     return strcmp(settings->staleness, "async") == 0 ? PL_UNBOUNDED : strtoull(settings->staleness, NULL, 10);
 }
 
+bool pl_waits(const parley_settings *settings) {
+    return pl_staleness(settings) == 0 && !settings->backups && settings->clocks <= 1;
+}
+
 /* Lists of the entries that workers read. */
 
 static void cut_list(const pl_exchange *exchange, reader *reader, uint64_t count) {
@@ -469,11 +473,6 @@ static const pl_exchange_type synchronous = {
     .traffic = traffic,
 };
 
-static const pl_exchange_type *variant(const parley_settings *settings) {
-    bool waits = pl_staleness(settings) == 0 && !settings->backups && settings->clocks <= 1;
-    return waits ? &synchronous : &pl_exchange_server;
-}
-
 const pl_exchange_type pl_exchange_server = {
     .name = "server",
     .help = "owners of slices take updates and are read by each worker at its own pace (parameter servers)",
@@ -481,7 +480,7 @@ const pl_exchange_type pl_exchange_server = {
     .async = &async,
     .carries = PL_CARRIES_UPDATES,
     .settings = reads,
-    .variant = variant,
+    .in_step = &synchronous,
     .check = check,
     .bytes = bytes,
     .open = open_server,
