@@ -268,6 +268,8 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
 
 /* inference.c: checks whether standard errors are known for this problem, and adds them to a model of it. */
 parley_status pl_linear_can_infer(const pl_problem *problem, parley_error *error);
+/* Fails because there are no standard errors with such an option. */
+parley_status pl_linear_refuse_inference(const char *option, parley_error *error);
 parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
                               parley_error *error);
 

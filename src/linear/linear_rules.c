@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "linear/glm.h"
+#include "method/local.h"
 
 #define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
 #define MILD 0.01                 /* the same; below it L-BFGS, */
@@ -160,14 +161,15 @@ static parley_status check_positive(const parley_settings *settings, parley_erro
 static parley_status check_inference(parley_settings *settings, parley_error *error) {
     if (!settings->inference)
         return PARLEY_OK;
-    const char *contrary = pl_linear_settings_of(settings)->l1_ratio > 0   ? "--l1-ratio"
-                           : pl_linear_settings_of(settings)->non_negative ? "--non-negative"
-                           : strcmp(settings->local, "scd") == 0           ? "--local scd"
-                           : strcmp(settings->preset, "online") == 0       ? "--preset online"
-                                                                           : NULL;
-    if (contrary)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--inference knows no standard errors with %s; leave one of them out",
-                       contrary);
+    if (pl_linear_settings_of(settings)->l1_ratio > 0 || pl_linear_settings_of(settings)->non_negative)
+        return pl_linear_refuse_inference(
+            pl_linear_settings_of(settings)->l1_ratio > 0 ? "--l1-ratio" : "--non-negative", error);
+    for (unsigned i = 0; i < pl_locals_count; i++)
+        if (strcmp(pl_locals[i]->name, settings->local) == 0 && (pl_locals[i]->traits & PL_OWNS_COLUMNS)) {
+            char option[48];
+            snprintf(option, sizeof option, "--local %.20s", settings->local);
+            return pl_linear_refuse_inference(option, error);
+        }
     if (!pl_setting_given(settings, "gap"))
         settings->gap = INFERENCE_GAP;
     return PARLEY_OK;

@@ -167,6 +167,7 @@ typedef struct pl_local_type {
     unsigned needs;                 /* PL_FACT_* of the problem */
     unsigned traits;                /* PL_GIVES_* and so on */
     const char *const *settings;    /* optional settings that it reads; ends with NULL */
+    uint64_t usual_passes;          /* of a run that has no other limit; 0: it needs none */
     const pl_local_search *search;  /* NULL: no line search */
     const pl_local_restart *restart;
     const pl_local_certificate *certificate;

@@ -379,6 +379,7 @@ const pl_local_type pl_local_mlp = {
     .problem = &pl_problem_network,
     .traits = PL_GIVES_CHANGES | PL_GIVES_GRADIENTS | PL_STEPS_IN_V,
     .settings = reads,
+    .usual_passes = 10,
     .restart = &restart,
     .async = &async,
     .addition = &pl_mlp_addition,

@@ -13,7 +13,6 @@
 #include "shard/row_sums.h"
 
 #define FIRST_STREAM 0x6e657477u /* apart from the streams of workers */
-#define USUAL_PASSES 10
 #define USUAL_BATCH 100
 #define SPARSE 0.25 /* density of the inputs below which the first layer works on sparse rows */
 #define MOST_LANES 1024
@@ -76,8 +75,6 @@ static parley_status check_optimiser(const parley_settings *settings, parley_err
 }
 
 static parley_status check(parley_settings *settings, parley_error *error) {
-    bool limited = pl_setting_given(settings, "rounds") || pl_setting_given(settings, "seconds") ||
-                   pl_setting_given(settings, "tolerance");
     pl_net_shape shape;
     bool *passes = &settings->given[pl_setting_number(pl_setting_find("passes"))];
     if (pl_net_settings_of(settings)->epochs && *passes && settings->passes != pl_net_settings_of(settings)->epochs)
@@ -88,8 +85,6 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     }
     if (!pl_setting_given(settings, "tolerance"))
         settings->tolerance = 0; /* the objective of a pass is noisy */
-    if (!settings->passes && !limited)
-        settings->passes = USUAL_PASSES;
     parley_status status = check_batch(settings->batch, error);
     if (status == PARLEY_OK)
         status = check_optimiser(settings, error);

@@ -477,6 +477,7 @@ const pl_local_type pl_local_gibbs = {
     .problem = &pl_problem_lda,
     .traits = PL_MAY_BE_ADDED | PL_STEPS_IN_V,
     .settings = reads,
+    .usual_passes = 100,
     .restart = &restart,
     .async = &async,
     .addition = &addition,

@@ -13,8 +13,6 @@
 #define FIRST_STREAM 0x746f7069u /* apart from the streams of workers */
 #define SPREAD 0.1               /* standard deviation of the first topics, relative to their mean */
 #define WORDS_PER_TASK 256
-#define USUAL_PASSES 10
-#define SAMPLING_PASSES 100
 #define LEAST_ETA 1e-5
 #define LARGEST_COUNT 16777216.0F /* 2^24 */
 
@@ -25,14 +23,8 @@ const pl_lda *pl_lda_of(const pl_problem *problem) { return (const pl_lda *)prob
 static parley_status check(parley_settings *settings, parley_error *error) {
     const char *batch = settings->batch;
     char *end;
-    bool limited = pl_setting_given(settings, "rounds") || pl_setting_given(settings, "seconds") ||
-                   pl_setting_given(settings, "tolerance");
     if (!pl_setting_given(settings, "tolerance"))
         settings->tolerance = 0; /* the objective of a pass is noisy */
-    if (!settings->passes && !limited)
-        settings->passes = strcmp(settings->local, "gibbs") == 0 || strcmp(settings->preset, "angel-lda") == 0
-                               ? SAMPLING_PASSES
-                               : USUAL_PASSES;
     if (strcmp(batch, "auto") == 0 || strcmp(batch, "all") == 0)
         return PARLEY_OK;
     uint64_t documents = strtoull(batch, &end, 10);

@@ -546,6 +546,7 @@ const pl_local_type pl_local_svi = {
     .problem = &pl_problem_lda,
     .traits = PL_GIVES_CHANGES | PL_MAY_BE_ADDED | PL_STEPS_IN_V,
     .settings = reads,
+    .usual_passes = 10,
     .restart = &restart,
     .bytes = pl_svi_bytes,
     .open = pl_svi_open,

@@ -314,6 +314,13 @@ static parley_status apply_defaults(parley_settings *settings, const pl_preset *
     return status;
 }
 
+/* Limits a run that has no other limit. */
+static void limit_passes(parley_settings *settings, const pl_local_type *local) {
+    if (!settings->passes && !pl_setting_given(settings, "rounds") && !pl_setting_given(settings, "seconds") &&
+        !pl_setting_given(settings, "tolerance"))
+        settings->passes = local->usual_passes;
+}
+
 /* Checks that the members fit each other and the problem. */
 static parley_status check_members(const pl_method *method, const parley_settings *settings, const pl_problem *problem,
                                    parley_error *error) {
@@ -399,6 +406,7 @@ static parley_status resolve_stream(parley_settings *settings, const pl_preset *
 static parley_status resolve_rounds(parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                                     pl_method *method, bool *unfit, parley_error *error) {
     parley_status status = apply_defaults(settings, preset, error);
+    limit_passes(settings, method->local);
     if (status == PARLEY_OK && method->exchange->check)
         status = method->exchange->check(settings, error);
     if (status == PARLEY_OK && method->exchange->in_step && pl_waits(settings))

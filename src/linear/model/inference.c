@@ -144,6 +144,11 @@ static parley_status check_problem(const pl_glm *glm, parley_error *error) {
     return PARLEY_OK;
 }
 
+parley_status pl_linear_refuse_inference(const char *option, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_USAGE, "--inference knows no standard errors with %s; leave one of them out",
+                   option);
+}
+
 parley_status pl_linear_can_infer(const pl_problem *problem, parley_error *error) {
     return check_problem(pl_glm_of(problem), error);
 }

@@ -439,6 +439,8 @@ parley_status pl_online_check(const parley_settings *settings, parley_error *err
                                            "non_negative",
                                            "validation",
                                            "validation_fraction"};
+    if (settings->inference)
+        return pl_linear_refuse_inference("--preset online", error);
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {
             char flag[48];
