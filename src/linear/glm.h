@@ -280,10 +280,25 @@ extern const pl_problem_rules pl_linear_rules;
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
 /* Likewise, with what the problem says about its columns. */
 unsigned pl_glm_all_facts(const pl_glm *glm);
-#define PL_FEW_COLUMNS 200              /* up to here the matrix of second derivatives pays off */
-bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
-bool pl_is_uneven(const pl_glm *glm);   /* whether columns differ by more than PL_UNEVEN and are not standardised */
-bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */
+
+/* auto.c: what `auto` decides about a linear model. */
+enum {
+    PL_AUTO_PRESET,
+    PL_AUTO_MATRIX,
+    PL_AUTO_NEWTON,
+    PL_AUTO_SIDE,
+    PL_AUTO_COVARIANCE,
+    PL_AUTO_PRECONDITIONER,
+};
+extern const pl_decision pl_linear_decisions[];
+/* Describes the problem as the settings ask for it. Either may be NULL: the problem until data are known, and the
+ * settings where the problem is taken as it is. */
+void pl_linear_shape(const pl_problem *problem, const parley_settings *settings, double *shape);
+/* Whether a decision, PL_AUTO_*, takes what `take` names. */
+bool pl_linear_takes(unsigned decision, const char *take, const pl_problem *problem, const parley_settings *settings);
+bool pl_is_uneven(const pl_glm *glm); /* whether columns differ by more than PL_UNEVEN and are not standardised */
+bool pl_is_filled(const pl_glm *glm); /* whether at least a tenth of the matrix is not 0 */
+
 /* linear_bound.c: computes P at a model, and D at a dual point. */
 parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *point, pl_bound *out,
                               parley_error *error);

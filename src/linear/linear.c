@@ -10,7 +10,8 @@
 
 #define MOST_EXCLUSIVE 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
 #define MOST_LOOKED_AT (1 << 24)
-#define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+#define FEW_COLUMNS 200 /* for which Newton's method needs none that are apart */
+#define SMALL 0.05      /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
 /* Replaces the data by data with class weights. */
 static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
@@ -49,7 +50,7 @@ static parley_status find_exclusive(pl_glm *glm, pl_engine *engine, parley_error
     uint64_t columns = glm->base.data->x.columns;
     bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
     bool small = columns <= MOST_EXCLUSIVE && pl_all_nonzeros(glm->base.data) <= MOST_LOOKED_AT;
-    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->base.data->deal)
+    if (columns <= FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->base.data->deal)
         return PARLEY_OK;
     parley_status status =
         pl_exclusive_open(&glm->apart, engine, &glm->base.data->x, glm->intercept != PL_NO_INTERCEPT, error);

@@ -6,6 +6,7 @@
 #ifndef PL_PROBLEM_H
 #define PL_PROBLEM_H
 
+#include "method/choice.h"
 #include "method/model.h"
 #include "shard/team.h"
 
@@ -121,9 +122,10 @@ typedef struct pl_result {
 typedef struct pl_problem_rules {
     /* Rejects contradictory settings of the problem, and adds implied values to `settings`. NULL: there are none. */
     parley_status (*check)(parley_settings *settings, parley_error *error);
-    /* Returns the preset that `auto` stands for, "auto" while that is undecided, or NULL with an error if there is
-     * none. */
-    const char *(*choose)(const pl_problem *problem, const parley_settings *settings, parley_error *error);
+    /* What `auto` decides: first the preset, then in the order in which they are explained; ends with name NULL. */
+    const pl_decision *decisions;
+    /* Computes the numbers that their conditions compare, PL_SHAPE at most. NULL: there are no conditions. */
+    void (*shape)(const pl_problem *problem, const parley_settings *settings, double *shape);
     unsigned (*facts)(const pl_problem *problem, const parley_settings *settings);
     /* Explains why the problem lacks a fact: "which loss hinge is not". */
     void (*why)(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size);

@@ -93,10 +93,13 @@ static parley_status check(parley_settings *settings, parley_error *error) {
                : status;
 }
 
-static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
-    (void)problem, (void)settings, (void)error;
-    return "minibatch-sgd";
-}
+static const pl_choice preset_choices[] = {
+    {"usual", "minibatch-sgd", {{0}}, "steps on batches make the same model with any number of workers"},
+};
+static const pl_decision decisions[] = {
+    {"preset", "which preset `auto` stands for", .setting = "preset", .choices = preset_choices},
+    {0},
+};
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     (void)problem;
@@ -109,7 +112,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     snprintf(text, size, fact == PL_FACT_DUAL ? "networks have none" : "a network is not");
 }
 
-static const pl_problem_rules rules = {.check = check, .choose = choose, .facts = facts, .why = why};
+static const pl_problem_rules rules = {.check = check, .decisions = decisions, .facts = facts, .why = why};
 
 /* The data */
 

@@ -33,10 +33,13 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return PARLEY_OK;
 }
 
-static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
-    (void)settings, (void)error;
-    return problem ? "ma-lda" : "auto";
-}
+static const pl_choice preset_choices[] = {
+    {"usual", "ma-lda", {{0}}, "shards that learn on their own and are averaged need the fewest exchanges"},
+};
+static const pl_decision decisions[] = {
+    {"preset", "which preset `auto` stands for", .setting = "preset", .choices = preset_choices},
+    {0},
+};
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     (void)problem, (void)settings;
@@ -48,7 +51,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     snprintf(text, size, "topic models have none");
 }
 
-static const pl_problem_rules rules = {.check = check, .choose = choose, .facts = facts, .why = why};
+static const pl_problem_rules rules = {.check = check, .decisions = decisions, .facts = facts, .why = why};
 
 /* The corpus */
 

@@ -44,10 +44,24 @@ static const pl_preset *without_sequel(const pl_preset *preset) {
     return preset;
 }
 
+/* The name of the preset that the problem takes: "auto" while that depends on data that are not known, or NULL with an
+ * error if there is none. */
+static const char *chosen_name(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
+    const pl_problem_rules *rules = pl_settings_problem(settings)->rules;
+    double shape[PL_SHAPE] = {0};
+    if (!problem && rules->shape)
+        return "auto";
+    if (rules->shape)
+        rules->shape(problem, settings, shape);
+    const pl_choice *choice = pl_decide(&rules->decisions[0], shape);
+    if (!choice->take)
+        pl_fail(error, PARLEY_BAD_USAGE, "%s", choice->reason);
+    return choice->take;
+}
+
 const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
-    const pl_problem_type *type = pl_settings_problem(settings);
-    const char *name = type->rules->choose(problem, settings, error);
-    const pl_preset *chosen = name ? pl_preset_find(name, type) : NULL;
+    const char *name = chosen_name(settings, problem, error);
+    const pl_preset *chosen = name ? pl_preset_find(name, pl_settings_problem(settings)) : NULL;
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
     if (!chosen || !chosen->local)
         return chosen;

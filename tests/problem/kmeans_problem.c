@@ -13,10 +13,11 @@ typedef struct kmeans {
     uint64_t seed;
 } kmeans;
 
-static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
-    (void)settings, (void)error;
-    return problem ? "kmeans-average" : "auto";
-}
+static const pl_choice preset_choices[] = {{"usual", "kmeans-average", {{0}}, "it is the usual method"}};
+static const pl_decision decisions[] = {
+    {"preset", "which preset `auto` stands for", .setting = "preset", .choices = preset_choices},
+    {0},
+};
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     (void)problem, (void)settings;
@@ -28,7 +29,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     snprintf(text, size, "clusters have none");
 }
 
-static const pl_problem_rules rules = {.choose = choose, .facts = facts, .why = why};
+static const pl_problem_rules rules = {.decisions = decisions, .facts = facts, .why = why};
 
 static parley_status open_kmeans(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                                  pl_problem **out, parley_error *error) {

@@ -35,13 +35,13 @@ static uint64_t owned_columns(const pl_team *columns) {
     return count;
 }
 
-/* Only a single worker has a table. With several workers, the columns of each change too much from round to round. */
+/* The size of the table of products, on the rank of the worker that has one. */
 static uint64_t gram_capacity(const pl_setup *setup) {
-    const pl_glm *glm = pl_glm_of(setup->problem);
     uint64_t columns = setup->by_column->rows;
-    bool wanted = setup->team->workers == 1 && setup->team->hosted == 1 && glm->l1_ratio > 0 &&
-                  glm->intercept != PL_PENALISED && setup->settings->updates != PL_DELAYED;
-    return !wanted ? 0 : columns < GRAM ? columns : GRAM;
+    if (setup->team->hosted != 1 ||
+        !pl_linear_takes(PL_AUTO_COVARIANCE, "products of columns", setup->problem, setup->settings))
+        return 0;
+    return columns < GRAM ? columns : GRAM;
 }
 
 static uint64_t gram_bytes(uint64_t capacity, const pl_matrix *x) {

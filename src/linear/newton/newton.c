@@ -60,14 +60,11 @@ typedef struct newton {
 } newton;
 
 static const pl_combine_type *variant(const pl_problem *problem) {
-    const pl_glm *glm = pl_glm_of(problem);
-    bool l1 = glm->lambda != 0 && glm->l1_ratio > 0;
-    bool smoothed = glm->loss->soften && glm->l1_ratio == 1 && (!glm->loss->smooth || glm->least_factor > 0);
-    if (l1 && !smoothed)
-        return &pl_combine_proximal;
-    pl_arrow shape = pl_curvature_shape(glm);
-    bool few = glm->classes > 1 ? shape.core <= MOST_ENTRIES : pl_few_columns(glm);
-    return l1 || few || !glm->loss->smooth ? &pl_combine_newton : &pl_combine_truncated;
+    static const pl_combine_type *const forms[] = {&pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal};
+    unsigned i = 0;
+    while (!pl_linear_takes(PL_AUTO_NEWTON, forms[i]->name, problem, NULL))
+        i++;
+    return forms[i];
 }
 
 static uint64_t width(const pl_problem *problem) { return pl_curvature_width(pl_glm_of(problem)); }

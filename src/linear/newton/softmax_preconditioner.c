@@ -45,12 +45,9 @@ struct pl_softmax_preconditioner {
     double *out;
 };
 
-/* Against the rest, logistic loss takes few products in a solve, and no fewer with it, and the curvature of squared
- * hinge loss jumps too often. */
 bool pl_softmax_preconditioner_fit(const pl_problem *problem, const pl_team *team) {
-    const pl_glm *glm = pl_glm_of(problem);
-    return glm->classes > 1 && glm->loss->together && team->workers == 1 && !glm->scale && !problem->factor &&
-           !glm->base.data->large;
+    (void)team;
+    return pl_linear_takes(PL_AUTO_PRECONDITIONER, "long rows", problem, NULL);
 }
 
 /* The small matrix must cost little against a product. */
