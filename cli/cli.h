@@ -73,6 +73,7 @@ void json_append(json_t **list, json_t *value); /* the same for a list */
 void json_problem(json_t **object, const parley_summary *summary);
 void json_certificate(json_t **object, const parley_summary *summary);
 /* Splits the time of a run since `started`. */
+json_t *json_choices(const parley_summary *summary);
 json_t *json_suggestion(const parley_summary *summary);
 json_t *json_seconds(const parley_summary *summary, double read, double total);
 int json_print(const command *command, json_t *object); /* prints and frees */

@@ -23,7 +23,7 @@ void commands_open(void) {
                                                .operands = "DATA...",
                                                .least = 1,
                                                .most = UINT_MAX,
-                                               .options = PL_FOR_TRAIN | PL_FOR_ONE | type->commands,
+                                               .options = PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_COMMAND | type->commands,
                                                .summary = type->summary,
                                                .details = type->details,
                                                .problem = type->name,

@@ -1,5 +1,5 @@
-/* documents.c: `parley document` prints the man page, the page of settings and shell completions, all generated from
- * the tables. */
+/* documents.c: `parley document` prints the man page, the page of settings, the tables of what `auto` decides and shell
+ * completions, all generated from the tables. */
 #include <string.h>
 
 #include "cli.h"
@@ -121,6 +121,35 @@ static void document_settings(void) {
     }
 }
 
+static void put_decision(const char *problem, const pl_decision *decision) {
+    printf("\n### %s: %s\n\nIt decides %s.\n\n| row | conditions | choice | because |\n|---|---|---|---|\n", problem,
+           decision->name, decision->help);
+    for (const pl_choice *choice = decision->choices;; choice++) {
+        char conditions[PL_CONDITIONS_TEXT];
+        pl_conditions_text(decision, choice, NULL, conditions, sizeof conditions);
+        printf("| %s | ", choice->name);
+        put_cell(*conditions ? conditions : "always");
+        printf(" | %s%s%s | ", choice->take ? "`" : "", choice->take ? choice->take : "none, an error",
+               choice->take ? "`" : "");
+        put_cell(choice->reason);
+        fputs(" |\n", stdout);
+        if (!*conditions) /* the last one */
+            return;
+    }
+}
+
+static void document_auto(void) {
+    fputs(
+        "`parley document auto` makes these tables from the rows in the code. The first row whose conditions all hold "
+        "decides.\n",
+        stdout);
+    for (unsigned i = 0; i < pl_problems_count; i++)
+        for (const pl_decision *decision = pl_problems[i]->rules->decisions; decision->name; decision++)
+            put_decision(pl_problems[i]->name, decision);
+    for (const pl_decision *decision = pl_common_decisions; decision->name; decision++)
+        put_decision("every problem", decision);
+}
+
 /* Prints the words other than options and files that may follow a command. */
 static void put_operands(const command *command) {
     if (command->run == generate_command.run)
@@ -236,7 +265,11 @@ static void document_zsh(void) {
 static const struct form {
     const char *name;
     void (*print)(void);
-} forms[] = {{"man", document_man}, {"settings", document_settings}, {"bash", document_bash}, {"zsh", document_zsh}};
+} forms[] = {{"man", document_man},
+             {"settings", document_settings},
+             {"auto", document_auto},
+             {"bash", document_bash},
+             {"zsh", document_zsh}};
 
 static int document_run(const arguments *arguments) {
     parley_error error;
@@ -245,7 +278,7 @@ static int document_run(const arguments *arguments) {
             forms[i].print();
             return EXIT_DONE;
         }
-    pl_fail(&error, PARLEY_BAD_USAGE, "there is no document %s; use man, settings, bash or zsh",
+    pl_fail(&error, PARLEY_BAD_USAGE, "there is no document %s; use man, settings, auto, bash or zsh",
             arguments->operands[0]);
     return fail(arguments->command, &error);
 }
@@ -256,8 +289,10 @@ const command document_command = {
     .least = 1,
     .most = 1,
     .options = NO_OPTIONS,
-    .summary = "print documentation generated from the settings",
-    .details = "Prints the man page (man), the list of settings (settings) or completions for a shell (bash, zsh).",
+    .summary = "print documentation generated from tables",
+    .details =
+        "Prints the man page (man), the list of settings (settings), what auto decides (auto) or completions for "
+        "a shell (bash, zsh).",
     .hidden = true,
     .run = document_run,
 };

@@ -64,6 +64,9 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
     if (settings->json && strcmp(settings->log, "-") == 0)
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "--json and --log - would both write to standard output; give a file to --log");
+    if (status == PARLEY_OK && settings->explain && settings->quiet && !settings->json)
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "--explain has no effect with --quiet; leave one of them out, or add --json");
     if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
         status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can be written only to a file; give its name");
     if (status == PARLEY_OK)

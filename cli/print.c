@@ -118,6 +118,18 @@ void json_certificate(json_t **object, const parley_summary *summary) {
     json_put(object, "relative_gap", pl_json_real(summary->relative_gap));
 }
 
+json_t *json_choices(const parley_summary *summary) {
+    json_t *list = json_array();
+    for (unsigned i = 0; i < summary->choices; i++) {
+        json_t *object = json_object();
+        json_put(&object, "decision", json_string(summary->choice[i].decision));
+        json_put(&object, "choice", json_string(summary->choice[i].choice));
+        json_put(&object, "reason", json_string(summary->choice[i].reason));
+        json_append(&list, object);
+    }
+    return list;
+}
+
 json_t *json_suggestion(const parley_summary *summary) {
     json_t *object = json_object();
     json_put(&object, "change", json_string(summary->suggestion));

@@ -103,6 +103,8 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
     json_put(&object, "rounds", json_count(summary->rounds));
     json_put(&object, "epochs", pl_json_real(summary->epochs));
     json_certificate(&object, summary);
+    if (settings->explain)
+        json_put(&object, "explain", json_choices(summary));
     if (summary->suggestion)
         json_put(&object, "suggestion", json_suggestion(summary));
     if (summary->metric) {

@@ -60,6 +60,14 @@ typedef struct parley_fact {
     int whole; /* the number is a count */
 } parley_fact;
 
+/* A choice that `auto` made, and why. The decision is static: preset, newton, side and so on. */
+#define PARLEY_CHOICES 12
+typedef struct parley_choice {
+    const char *decision;
+    char choice[32];
+    char reason[320];
+} parley_choice;
+
 /* The result of a run. Counts are totals over workers. `dual`, `gap` and `relative_gap` are NaN where there is no dual
  * problem, such as for linear models without a penalty. */
 typedef struct parley_summary {
@@ -82,6 +90,8 @@ typedef struct parley_summary {
     int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
     int is_virtual;            /* whether seconds are those of a simulated cluster */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
+    parley_choice choice[PARLEY_CHOICES]; /* what `auto` chose, with the setting `explain` only */
+    unsigned choices;                     /* number of entries in `choice` */
 } parley_summary;
 
 /* Returns the fact of this name, or NULL. */

@@ -186,6 +186,7 @@ if grep -q PARLEY_WITHOUT CMakeLists.txt; then
     suite without none busy bash -c 'build build/without "parley parley_library" -DPARLEY_WITHOUT=topics -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -Wno-maybe-uninitialized" &&
         tests/cli/run.sh build/without/parley'
 fi
+suite documents build busy python3 tests/documents.py build/parley
 suite golden build busy build/venv/bin/python tests/golden/test_optima.py build/parley
 suite asan-cli asan busy tests/cli/run.sh build/asan/parley
 suite tsan-cli tsan busy bash -c 'fixed tests/cli/run.sh build/tsan/parley'

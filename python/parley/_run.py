@@ -121,8 +121,12 @@ def _summary(raw: Any) -> dict[str, Any]:
     values = {**structure(raw), "stop": string(lib.parley_stop_text(raw.stop)), "repeatable": bool(raw.repeatable)}
     for fact in raw.fact[0 : values.pop("facts")]:
         values[string(fact.name)] = string(fact.text) or fact.number
-    del values["fact"]
-    return values
+    explained = [
+        {name: string(getattr(choice, name)) for name in ("decision", "choice", "reason")}
+        for choice in raw.choice[0 : values.pop("choices")]
+    ]
+    del values["fact"], values["choice"]
+    return {**values, "explain": explained} if explained else values
 
 
 def train(

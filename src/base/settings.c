@@ -347,6 +347,7 @@ static const pl_setting run[] = {
      .help = "write one self-contained page with charts to this file; report: several logs are compared", AT(html)},
     {"follow", PL_FLAG, PL_FOR_REPORT, "false", .help = "rewrite the page while the run goes on", AT(follow)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},
+    {"explain", PL_FLAG, PL_FOR_COMMAND, "false", .help = "say what auto decided, and why", AT(explain)},
     {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
      AT(quiet)},
 };

@@ -106,7 +106,7 @@ struct parley_settings {
     /* files and printing */
     const char *model, *log, *trace, *replay;
     const char *checkpoint, *checkpoint_every, *resume;
-    bool json, text, quiet;
+    bool json, text, quiet, explain;
     const char *html;
     bool follow;
     uint64_t output, as; /* pl_output, pl_as */
@@ -150,6 +150,7 @@ enum {
     PL_FOR_PROBE = 65536,
     PL_FOR_NETWORK = 131072, /* training networks */
     PL_FOR_PLAN = 262144,
+    PL_FOR_COMMAND = 524288, /* the commands that train once, as programs; no log or checkpoint has it */
     PL_FOR_READING = PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO
 };
 

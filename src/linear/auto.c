@@ -72,6 +72,8 @@ enum {
     NUMBERS
 };
 
+_Static_assert(NUMBERS <= PL_SHAPE, "a shape has room for all numbers");
+
 static const pl_shape_words words[NUMBERS] = {
     [PENALISED] = {"lambda > 0", "lambda 0"},
     [L1] = {"an L1 penalty", "no L1 penalty"},
@@ -94,7 +96,7 @@ static const pl_shape_words words[NUMBERS] = {
     [LOG_LINK] = {"a log link", NULL},
     [HINGE] = {"hinge loss of two classes", "another loss than hinge"},
     [LINEAR_PROGRAM] = {"a loss with kinks and no L2 penalty", NULL},
-    [ONE_OUTPUT] = {"numbers or two classes", "several classes"},
+    [ONE_OUTPUT] = {"one output", "several classes"},
     [TOGETHER] = {"softmax loss", NULL},
     [AGAINST_REST] = {"several classes, each against the rest", NULL},
     [CLASSES] = {"# classes", NULL},
@@ -102,7 +104,7 @@ static const pl_shape_words words[NUMBERS] = {
     [CORE_COLUMNS] = {"# columns that are not exclusive", NULL},
     [CORE_ENTRIES] = {"# entries of the model", NULL},
     [BLOCK] = {"# entries of the model whose curvature is joined", NULL},
-    [COLUMNS_PER_ROW] = {"# columns for each row", NULL},
+    [COLUMNS_PER_ROW] = {"a ratio of columns to rows of #", NULL},
     [L1_COLUMNS_PER_ROW] = {"l1_ratio x columns / rows of #", NULL},
     [FILLED] = {"at least a tenth of the matrix filled", "less than a tenth of the matrix filled"},
     [UNEVEN] = {"uneven columns", "no uneven columns"},
@@ -115,28 +117,23 @@ static const pl_shape_words words[NUMBERS] = {
     [PATH] = {"a path or cross-validation", "no path"},
     [CHANGING_PATH] = {"a path of logistic, squared hinge or squared epsilon-insensitive loss",
                        "no path of logistic, squared hinge or squared epsilon-insensitive loss"},
-    [WORKERS] = {"# workers", NULL},
+    [WORKERS] = {"a number of workers of #", NULL},
     [DELAYED] = {"--updates delayed", "immediate updates"},
     [NAMED] = {"--local or --combine", "neither --local nor --combine"},
     [PROXIMAL] = {"an L1 penalty, a smooth loss or an L2 part, coefficients of any sign", NULL},
-    [BY_COLUMNS] = {"a smooth loss of bounded curvature, numbers or two classes, data in memory", NULL},
+    [BY_COLUMNS] = {"a smooth loss of bounded curvature, one output, data in memory", NULL},
     [CHEAP_MATRIX] = {"a matrix that is formed", "no matrix that is formed"},
 };
 
-#define IS(number)                                                                                                     \
-    { number, PL_IS, 0 }
-#define NOT(number)                                                                                                    \
-    { number, PL_IS_NOT, 0 }
-#define ABOVE(number, limit)                                                                                           \
-    { number, PL_ABOVE, limit }
-#define BELOW(number, limit)                                                                                           \
-    { number, PL_BELOW, limit }
-#define AT_LEAST(number, limit)                                                                                        \
-    { number, PL_AT_LEAST, limit }
-#define AT_MOST(number, limit)                                                                                         \
-    { number, PL_AT_MOST, limit }
+/* clang-format off */
+#define IS(number) {number, PL_IS, 0}
+#define NOT(number) {number, PL_IS_NOT, 0}
+#define ABOVE(number, limit) {number, PL_ABOVE, limit}
+#define BELOW(number, limit) {number, PL_BELOW, limit}
+#define AT_LEAST(number, limit) {number, PL_AT_LEAST, limit}
+#define AT_MOST(number, limit) {number, PL_AT_MOST, limit}
+/* clang-format on */
 
-/* clang-format off: a choice has one line for its name and what it takes, one for its conditions and one for its reason */
 static const pl_choice matrix_choices[] = {
     {"many-classes",
      "not formed",
@@ -307,11 +304,10 @@ static const pl_choice preset_choices[] = {
      "cocoa+",
      {IS(PENALISED), IS(BY_COLUMNS)},
      "descent by columns visits only the columns that matter under an L1 penalty"},
-    {"smooth", "lbfgs", {IS(SMOOTH)}, "L-BFGS needs no penalty"},
-    {"otherwise", "gd", {{0}}, "no other method applies"},
+    {"otherwise", "lbfgs", {{0}}, "L-BFGS needs no L2 penalty and no bound of the curvature"},
 };
 
-static const pl_choice newton_choices[] = {
+static const pl_choice combine_choices[] = {
     {"l1",
      "proximal",
      {IS(L1), NOT(SMOOTHED_L1)},
@@ -322,7 +318,7 @@ static const pl_choice newton_choices[] = {
     {"otherwise", "truncated", {{0}}, "products with the second derivatives are cheaper than their matrix"},
 };
 
-static const pl_choice side_choices[] = {
+static const pl_choice local_choices[] = {
     {"limited", "scd", {IS(BY_COLUMNS), IS(LIMITED)}, "descent by columns can limit and weigh single coefficients"},
     {"mostly-l1", "scd", {IS(BY_COLUMNS), AT_LEAST(L1_RATIO, 0.75)}, "the L1 penalty leaves few columns to visit"},
     {"wide",
@@ -336,10 +332,10 @@ static const pl_choice side_choices[] = {
 
 static const pl_choice covariance_choices[] = {
     {"one-worker",
-     "products of columns",
+     "table",
      {AT_MOST(WORKERS, 1), IS(L1), NOT(PENALISED_INTERCEPT), NOT(DELAYED)},
      "one worker visits few columns again and again, so that a table of their products pays off"},
-    {"otherwise", "columns", {{0}}, "the columns to visit change too much for a table of their products"},
+    {"otherwise", "none", {{0}}, "the columns to visit change too much for a table of their products"},
 };
 
 static const pl_choice preconditioner_choices[] = {
@@ -349,19 +345,18 @@ static const pl_choice preconditioner_choices[] = {
      "rows that are far longer than others would each cost a few products"},
     {"otherwise", "diagonal", {{0}}, "products are few, or the curvature of rows jumps too often for a better one"},
 };
-/* clang-format on */
 
 /* PL_AUTO_* are their numbers. */
 const pl_decision pl_linear_decisions[] = {
     {"preset", "which preset `auto` stands for", .setting = "preset", .choices = preset_choices, .words = words},
-    {"matrix", "whether Newton's method forms the matrix of second derivatives", .asked_by = {"newton", "truncated"},
-     .choices = matrix_choices, .words = words},
-    {"newton", "which form Newton's method has, as a combine", .setting = "combine",
-     .asked_by = {"newton", "truncated", "proximal"}, .choices = newton_choices, .words = words},
-    {"side", "whether coordinate steps are on columns (`scd`) or on rows (`sdca`)", .setting = "local",
-     .asked_by = {"scd", "sdca"}, .choices = side_choices, .words = words},
-    {"covariance", "what coordinate steps on columns visit", .asked_by = {"scd"}, .placed = true,
-     .choices = covariance_choices, .words = words},
+    {"matrix", "whether Newton's method forms the matrix of second derivatives", .setting = "combine",
+     .asked_by = {"newton", "truncated"}, .choices = matrix_choices, .words = words},
+    {"combine", "which form Newton's method has, as a combine", .setting = "combine",
+     .asked_by = {"newton", "truncated", "proximal"}, .choices = combine_choices, .words = words},
+    {"local", "whether coordinate steps are on columns (`scd`) or on rows (`sdca`)", .setting = "local",
+     .asked_by = {"scd", "sdca"}, .choices = local_choices, .words = words},
+    {"covariance", "whether coordinate steps on columns follow a table of products of columns (covariance updates)",
+     .asked_by = {"scd"}, .placed = true, .choices = covariance_choices, .words = words},
     {"preconditioner", "how truncated Newton preconditions its products", .asked_by = {"truncated"}, .placed = true,
      .choices = preconditioner_choices, .words = words},
     {0},

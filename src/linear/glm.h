@@ -285,8 +285,8 @@ unsigned pl_glm_all_facts(const pl_glm *glm);
 enum {
     PL_AUTO_PRESET,
     PL_AUTO_MATRIX,
-    PL_AUTO_NEWTON,
-    PL_AUTO_SIDE,
+    PL_AUTO_COMBINE,
+    PL_AUTO_LOCAL,
     PL_AUTO_COVARIANCE,
     PL_AUTO_PRECONDITIONER,
 };

@@ -99,7 +99,7 @@ static parley_status check(parley_settings *settings, parley_error *error) {
 
 /* Whether coordinate steps on columns are faster than on rows. */
 static bool by_columns(const pl_problem *problem, const parley_settings *settings) {
-    return pl_linear_takes(PL_AUTO_SIDE, "scd", problem, settings);
+    return pl_linear_takes(PL_AUTO_LOCAL, "scd", problem, settings);
 }
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {

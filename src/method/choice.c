@@ -65,6 +65,6 @@ void pl_conditions_text(const pl_decision *decision, const pl_choice *choice, co
         snprintf(text + length, size - length, "%s", separator);
         length = strlen(text);
         condition_text(decision, &choice->when[i], shape, text + length, size - length);
-        separator = ", ";
+        separator = "; ";
     }
 }

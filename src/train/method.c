@@ -396,6 +396,10 @@ static parley_status resolve_stream(parley_settings *settings, const pl_preset *
                                     parley_error *error) {
     if (strcmp(settings->local, "auto") != 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--local has no effect with --preset %s; leave it out", preset->name);
+    if (settings->explain)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--explain has no effect with --preset %s, which leaves nothing to auto; leave one of them out",
+                       preset->name);
     parley_status status = apply_defaults(settings, preset, error);
     if (status == PARLEY_OK)
         status = check_optional(method, settings, error);

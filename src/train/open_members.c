@@ -183,6 +183,7 @@ parley_status pl_members_open(pl_run *run, parley_error *error) {
     if (is_alone(run) && method->combine->for_one_worker)
         run->method.combine = method->combine->for_one_worker;
     set_up_members(run);
+    pl_explain_problem(run, true);
     pl_summarise(run);
     uint64_t bytes = bytes_of_members(run);
     pl_describe_run(run, bytes);
@@ -233,6 +234,7 @@ parley_status pl_open_next(pl_run *run, parley_error *error) {
         return status;
     run->settings = run->later;
     run->method = next;
+    pl_explain_problem(run, false);
     run->pace.estimate = -1;
     run->pace.window = run->round; /* the next method has its own time to make progress */
     if (run->adapts.workers)

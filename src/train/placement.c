@@ -12,6 +12,33 @@
 #define BLOCK_SHARE 0.1      /* of the memory */
 #define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
 
+#define DIGITS(number) #number
+#define NONZEROS(number) DIGITS(number) " non-zeros"
+
+/* The shape of a run, for lanes. */
+enum { OWN_LIMIT, RESTS, NUMBERS };
+static const pl_shape_words words[NUMBERS] = {
+    [OWN_LIMIT] = {"a problem that knows how many lanes it keeps busy", NULL},
+    [RESTS] = {"dual ascent on a loss with kinks, with no second method", NULL},
+};
+
+static const pl_choice lane_choices[] = {
+    {"own-limit", "limit of the problem", {{OWN_LIMIT, PL_IS, 0}}, "more lanes than that would have too little to do"},
+    {"resting-rows",
+     NONZEROS(PL_RESTING_NONZEROS),
+     {{RESTS, PL_IS, 0}},
+     "most rows soon rest, and lanes that share the few others hinder each other"},
+    {"otherwise", NONZEROS(PL_LANE_NONZEROS), {{0}}, "a lane must synchronise its copy of the model with the others"},
+};
+
+const pl_decision pl_common_decisions[] = {
+    {"lane work",
+     "how much work a lane must have; there are no more lanes than threads, and with linear models a lane also needs 8 "
+     "non-zeros for each entry of the model",
+     .choices = lane_choices, .words = words},
+    {0},
+};
+
 /* Whether dual ascent soon visits few rows: those at a kink. Lanes that share few rows hinder each other. */
 static bool rests(const pl_run *run) {
     const parley_settings *settings = run->settings;
@@ -27,14 +54,17 @@ static uint64_t work_of(const pl_run *run) {
 }
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
-static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
+static uint64_t choose_lanes(pl_run *run, uint64_t workers) {
+    const double shape[PL_SHAPE] = {[OWN_LIMIT] = run->problem->most_lanes > 0, [RESTS] = rests(run)};
     uint64_t lanes = run->engine->threads * (uint64_t)pl_engine_hosts(run->engine) / workers;
+    pl_explain(run, pl_common_decisions, shape);
     if (run->problem->most_lanes) {
         uint64_t pays = run->problem->most_lanes / workers;
         return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
     }
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
-    uint64_t nonzeros = rests(run) ? PL_RESTING_NONZEROS : PL_LANE_NONZEROS,
+    bool resting = pl_decides(pl_common_decisions, shape, NONZEROS(PL_RESTING_NONZEROS));
+    uint64_t nonzeros = resting ? PL_RESTING_NONZEROS : PL_LANE_NONZEROS,
              each = nonzeros > entries ? nonzeros : entries;
     uint64_t most = work_of(run) / workers / each;
     lanes = lanes < most ? lanes : most;

@@ -63,6 +63,8 @@ static parley_status open_problem(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_method_choose(run->settings, run->problem, &run->method, error);
     run->target = run->type->by_change ? run->settings->tolerance : run->settings->gap;
+    if (status == PARLEY_OK)
+        pl_explain_problem(run, false);
     return status;
 }
 

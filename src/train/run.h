@@ -94,6 +94,7 @@ typedef struct pl_told {
     pl_process process;   /* what this rank's process used, */
     double read;          /* and when that was read */
     uint64_t part, parts; /* of a path: which problem is solved, from 1; else 0 */
+    unsigned choices;     /* of the summary, that the user has been told of */
 } pl_told;
 
 /* Changes of the preset and of the number of workers during the run. */
@@ -177,6 +178,13 @@ typedef struct pl_run {
 static inline const pl_team *pl_owners(const pl_run *run) {
     return run->method.local->traits & PL_OWNS_COLUMNS ? &run->rows.columns : &run->rows.team;
 }
+
+/* explain.c: with --explain, keeps what `auto` decided in the summary, until the members are opened and the user is
+ * told. A decision and the shape it was made by; or all of the problem's decisions that the run follows: those that
+ * need to know the workers, or the others. */
+void pl_explain(pl_run *run, const pl_decision *decision, const double *shape);
+void pl_explain_problem(pl_run *run, bool placed);
+void pl_tell_choices(pl_run *run);
 
 /* run.c: prepares a run, runs its loop, and ends it. All ranks learn of a failure. */
 parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_settings *settings, parley_error *error);

@@ -128,6 +128,7 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     if (run->round > 0) {
         pl_say(run, "method: %s continues as %s x %s x %s", method->preset, method->local->name, method->combine->name,
                method->exchange->name);
+        pl_tell_choices(run);
         return;
     }
     pl_description description = {.many = run->many};
@@ -137,6 +138,7 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     for (unsigned i = 0; i < description.lines; i++)
         pl_say(run, "%s", description.line[i]);
     describe_method(run);
+    pl_tell_choices(run);
     pl_say(run, "memory: training needs %.1f MB beside the data's %.1f MB", (double)bytes / 1e6,
            (double)pl_data_bytes(data) / 1e6);
     describe_blocks(run);

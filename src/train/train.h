@@ -52,6 +52,9 @@ static inline bool pl_fits(const pl_problem_type *of, const pl_problem_type *pro
     return !of || !problem || of == problem;
 }
 
+/* placement.c: what `auto` decides for every problem; ends with name NULL. */
+extern const pl_decision pl_common_decisions[];
+
 extern const pl_own_list pl_own_lists[]; /* of wings; ends with kind NULL */
 #define PL_ENTRIES 64
 /* Fills `entries` (room for PL_ENTRIES) and returns their number, which is 0 if there is no such kind. */

@@ -38,8 +38,7 @@ static uint64_t owned_columns(const pl_team *columns) {
 /* The size of the table of products, on the rank of the worker that has one. */
 static uint64_t gram_capacity(const pl_setup *setup) {
     uint64_t columns = setup->by_column->rows;
-    if (setup->team->hosted != 1 ||
-        !pl_linear_takes(PL_AUTO_COVARIANCE, "products of columns", setup->problem, setup->settings))
+    if (setup->team->hosted != 1 || !pl_linear_takes(PL_AUTO_COVARIANCE, "table", setup->problem, setup->settings))
         return 0;
     return columns < GRAM ? columns : GRAM;
 }

@@ -62,7 +62,7 @@ typedef struct newton {
 static const pl_combine_type *variant(const pl_problem *problem) {
     static const pl_combine_type *const forms[] = {&pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal};
     unsigned i = 0;
-    while (!pl_linear_takes(PL_AUTO_NEWTON, forms[i]->name, problem, NULL))
+    while (!pl_linear_takes(PL_AUTO_COMBINE, forms[i]->name, problem, NULL))
         i++;
     return forms[i];
 }
