@@ -43,7 +43,10 @@ parley_status parley_train_from(const parley_data *data, const parley_settings *
     call call = {data, settings, start, callback, user, out, summary};
     *out = NULL;
     pl_stop_enter();
-    parley_status status = start ? check_start(settings, error) : PARLEY_OK;
+    bool reads = *settings->replay || *settings->resume || *settings->plan;
+    parley_status status = reads ? pl_train_check(settings, error) : PARLEY_OK; /* before a file that may be missing */
+    if (status == PARLEY_OK && start)
+        status = check_start(settings, error);
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, pl_settings_problem(settings)->labels, error);
     if (status == PARLEY_OK)

@@ -42,13 +42,18 @@ static parley_status set_aside(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Whether a second method may follow the first, for which the settings are kept as they were before the first. */
-static bool may_change(const pl_run *run) {
+/* Chooses the method, as far as that can be done. Settings are kept as they were before if a second method may follow,
+ * which begins with them. */
+static parley_status choose_method(pl_run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     const pl_preset *preset = pl_preset_find(settings->preset, run->type);
-    if (!preset->local)
+    parley_status status = PARLEY_OK;
+    if (!preset->local && !preset->stream)
         preset = pl_preset_choose(settings, run->problem, NULL);
-    return settings->adapt || *settings->replay || *settings->resume || (preset && preset->sequel.then);
+    bool changes = settings->adapt || *settings->replay || *settings->resume || (preset && preset->sequel.then);
+    if (changes && !run->later)
+        status = pl_settings_copy(settings, &run->later, error);
+    return status == PARLEY_OK ? pl_method_choose(run->settings, run->problem, &run->method, error) : status;
 }
 
 /* Opens the problem, and chooses the method. */
@@ -58,10 +63,7 @@ static parley_status open_problem(pl_run *run, parley_error *error) {
         return status;
     run->rows.data = run->problem->data;
     run->problem->many = run->many;
-    if (may_change(run))
-        status = pl_settings_copy(run->settings, &run->later, error);
-    if (status == PARLEY_OK)
-        status = pl_method_choose(run->settings, run->problem, &run->method, error);
+    status = choose_method(run, error);
     run->target = run->type->by_change ? run->settings->tolerance : run->settings->gap;
     if (status == PARLEY_OK)
         pl_explain_problem(run, false);
@@ -117,6 +119,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = open_replay(run, error);
     if (status == PARLEY_OK)
         status = pl_settings_check(run->settings, error);
+    if (status == PARLEY_OK) /* a method that cannot work is refused before the data are looked at */
+        status = choose_method(run, error);
     if (status == PARLEY_OK)
         status = order_rows(run, error);
     if (status == PARLEY_OK)
