@@ -37,8 +37,11 @@ static parley_status set_aside(pl_run *run, parley_error *error) {
         pl_validation_open(&run->validation, run->engine, run->rows.data, run->type->model_type, run->settings, error);
     if (run->validation.kept)
         run->rows.data = run->validation.kept;
-    if (run->validation.rows && !run->settings->evaluate_every && !run->type->short_rounds)
+    if (run->validation.rows && !run->settings->evaluate_every && !run->type->short_rounds) {
         run->settings->evaluate_every = 1;
+        if (run->later)
+            run->later->evaluate_every = 1;
+    }
     return status;
 }
 
