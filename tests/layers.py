@@ -5,6 +5,8 @@ import pathlib
 import re
 import sys
 
+from slots import lone_slots
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A folder may include itself, the folders inside it and every folder of a lower level; folders of one level may not
@@ -77,6 +79,7 @@ INTERFACES = [
 
 SOURCES = (".c", ".h", ".py", ".js", ".mjs", ".sh", ".md")
 
+MOST_LONE_SLOTS = 19
 MOST_LINES = {"function": (60, 100), "file": (600, 700)}
 
 faults = []
@@ -259,6 +262,21 @@ def check_walks():
             fault(page, number, "the walk turns back a second time")
 
 
+def check_slots():
+    """The table of functions that one member implements is true, and short."""
+    page = ROOT / "docs" / "architecture.md"
+    section = page.read_text().partition("Slots with one implementer\n")[2].partition("\n## ")[0]
+    listed = dict(re.findall(r"^\| `([\w.]+)` \| `(\w+)` \| [^|]+ \|$", section, flags=re.M))
+    lone = lone_slots()
+    if len(lone) > MOST_LONE_SLOTS:
+        fault(page, 1, f"{len(lone)} slots have one implementer; the most is {MOST_LONE_SLOTS}")
+    for slot, member in lone.items():
+        if listed.pop(slot, None) != member:
+            fault(page, 1, f"the table of slots must give `{member}` and a reason for {slot}")
+    for slot in listed:
+        fault(page, 1, f"the table of slots lists {slot}, which has more than one implementer or is gone")
+
+
 def check_names(paths):
     """File names must be unique in the tree, so that a name identifies a file."""
     seen = {}
@@ -287,6 +305,7 @@ def main():
     check_names(headers_and_sources)
     check_widths()
     check_members()
+    check_slots()
     check_links()
     check_walks()
     for line in long_ones:
