@@ -1,8 +1,8 @@
 /* combine.h: how the workers' updates become the next v. A combine runs on the owners of slices of v, which keep its
  * state.
  *
- * A round at the owner: the reduced update arrives as (shrink, change) -> propose a direction -> trial steps are
- * measured by scalars and judged -> the accepted step is applied. */
+ * A round at the owner: the reduced update arrives as (shrink, change) -> propose a direction -> ask the workers about
+ * it -> the accepted step is applied. */
 #ifndef PL_COMBINE_H
 #define PL_COMBINE_H
 
@@ -25,39 +25,27 @@ static inline parley_status pl_slice_sum(const pl_slice *slice, pl_entry_sum f, 
     return slice->sums.sum(slice->sums.exchange, f, context, sums, error);
 }
 
-typedef enum pl_measure { PL_OWN_NORM, PL_OWN_PENALTY, PL_OWN_SLOPE } pl_measure;
-
 typedef struct pl_combine pl_combine;
 
-/* For combines that check a step before they take it. */
+/* For combines that check the whole step while it is taken. */
 typedef struct pl_combine_trial {
     /* Computes this owner's scalars at step gamma. */
     void (*measure)(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars);
     /* Judges the sums over workers and owners for step *gamma. Returns true to accept it; otherwise *gamma is the next
-     * step to try. Without a line search it is called once, for step 1, and sets the step to take. */
+     * step to try, or, if there is no other trial, the step to take. */
     bool (*judge)(pl_combine *combine, const double *workers, const double *owners, double *gamma);
 } pl_combine_trial;
 
-/* For combines with a line search, in which the workers follow the direction and are probed along it. */
-typedef struct pl_combine_search {
-    bool slopes_only; /* trial steps are judged by slopes, not by values */
-    /* Whether trial points are not on a line. Then `bend` computes a new direction for a trial step gamma, which is
-     * sent, followed and probed at 1. NULL: trial points are v + gamma x direction. */
-    bool (*bends)(const pl_combine *combine);
-    parley_status (*bend)(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error);
-} pl_combine_search;
-
-/* For combines that use the curvature of the objective. */
-typedef struct pl_combine_curvature {
-    /* Columns of an update: the gradient, and what follows it. With size / classes of them, that is the curvature of
-     * each class without that between classes. */
-    uint64_t (*width)(const pl_problem *problem);
-    bool diagonal; /* the second column is the diagonal of the curvature */
-    /* Whether `direction` holds a vector to be multiplied by the curvature. Then the workers compute the product, its
-     * sum replaces `change`, and `next` either asks again or leaves the direction. NULL: never. */
-    bool (*asks)(const pl_combine *combine);
-    parley_status (*next)(pl_combine *combine, const pl_slice *slice, parley_error *error);
-} pl_combine_curvature;
+/* For combines that ask the workers more about their direction within a round: line searches, products. */
+typedef struct pl_combine_dialogue {
+    /* Reads the answer to its last question: the sums of the workers' scalars, or the reduced table in `change`. Then
+     * asks the next question, for which it may change the direction, or accepts a step. Before the first question,
+     * `scalars` is NULL, and `question` tries the whole direction. */
+    parley_status (*next)(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
+                          parley_error *error);
+    uint64_t (*width)(const pl_problem *problem); /* columns of an update; NULL: 1 */
+    const void *wants; /* what the solvers of its problem must be prepared for, in a struct of theirs */
+} pl_combine_dialogue;
 
 /* The update of one worker that the owner of a slice takes by itself. */
 typedef struct pl_single {
@@ -83,8 +71,7 @@ typedef struct pl_combine_type {
     /* What takes its place if there is one worker only, which then makes the steps itself. NULL: nothing does. */
     const struct pl_combine_type *for_one_worker;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
-    const pl_combine_search *search;
-    const pl_combine_curvature *curvature;
+    const pl_combine_dialogue *dialogue;
     const pl_addition *addition; /* to models; NULL: there is none */
     /* Returns the member of the same name for a problem of this shape. NULL: always this one. */
     const struct pl_combine_type *(*variant)(const pl_problem *problem);
@@ -94,8 +81,7 @@ typedef struct pl_combine_type {
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
     /* Adapts to a changed penalty. NULL: the combine is closed and opened again. */
     void (*renew)(pl_combine *combine);
-    /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, curved, softness. NULL: none.
-     */
+    /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, columns. NULL: none. */
     void (*ask)(const pl_combine *combine, pl_round *round);
     /* Fills in the direction. NULL: it is the reduced update, so that v becomes shrink v + change. */
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);

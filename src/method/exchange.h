@@ -121,13 +121,10 @@ parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup
 void pl_tables_close(pl_exchange *exchange);
 /* Lays out what will be reduced next, before a barrier that ranks need for something else. */
 void pl_exchange_offer(pl_exchange *exchange, const pl_update *update, const double *share);
-/* Adds share[k] x update[k] over all workers, in the order of the tree, into `change` (`width` columns of `size`
- * entries) on the owners. */
-parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
-                                 parley_error *error);
-/* The same for the first column only. */
-parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *update, const double *share,
-                                       double *change, parley_error *error);
+/* Adds the first `columns` columns, of `size` entries each, of share[k] x update[k] over all workers, in the order of
+ * the tree, into `change` on the owners. */
+parley_status pl_exchange_reduce(pl_exchange *exchange, uint64_t columns, const pl_update *update, const double *share,
+                                 double *change, parley_error *error);
 /* Adds share[k] x entries [begin, end) of update[k] over `workers` updates, in the order of the tree, into `out`. */
 void pl_exchange_add(const pl_update *update, const double *share, unsigned workers, uint64_t begin, uint64_t end,
                      double *out);

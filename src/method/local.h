@@ -59,13 +59,26 @@ typedef struct pl_round {
     double epochs;   /* H: passes of each worker over its shard */
     uint64_t steps;  /* H in steps instead; 0: use epochs */
     /* What the combine asks for. */
-    double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
-    double momentum; /* share of the last round's change by which to start ahead */
-    bool joint;      /* workers make one step together, and their updates are added */
-    bool curved;     /* the curvature is needed, from solvers that can compute it */
-    double softness; /* gradients and probes are of the loss smoothed by this; 0: the loss itself */
-    bool recentre;   /* smooth around the dual point that the last smoothing gives at v, from this round on */
+    double sigma;     /* how much the workers' changes may add up: sigma' of CoCoA+ */
+    double momentum;  /* share of the last round's change by which to start ahead */
+    bool joint;       /* workers make one step together, and their updates are added */
+    uint64_t columns; /* of an update that are needed in this round, and reduced */
+    const void *own;  /* a struct by which combines and solvers of one problem agree on more; NULL: nothing */
 } pl_round;
+
+/* What a combine asks the workers about its direction within a round, or the step that it takes along it. */
+typedef struct pl_question {
+    bool accepted;    /* it asks nothing more, and takes this step */
+    bool moved;       /* the direction has changed since the last question */
+    uint64_t columns; /* of the table that answers; 0: the answer is scalars of the updates at the trial point */
+    double gamma;     /* the step */
+    bool projected;   /* the direction is made for this step, so that it ends at v + direction */
+} pl_question;
+
+/* The step ends at v + this multiple of the direction. */
+static inline double pl_question_length(const pl_question *question) {
+    return question->projected ? 1.0 : question->gamma;
+}
 
 /* H in steps of a worker that owns `items` rows or columns. */
 static inline double pl_round_steps(const pl_round *round, double items) {
@@ -88,11 +101,7 @@ typedef struct pl_setup {
     uint64_t width;      /* of an update, in columns of as many entries as v has */
     const double *first; /* the model at the start of the run */
     double target;       /* the gap that ends the run */
-    bool searches;       /* the combine will follow and probe directions */
-    bool slopes_only;    /* probes need only slopes */
-    bool asks;           /* the combine will ask for products with the curvature */
-    bool diagonal;       /* the second column is the diagonal of the curvature, */
-    bool preconditions;  /* unless the solver has a preconditioner of its own (pl_local_search) */
+    const void *wants;   /* what the combine's questions need (combine.h); NULL: it asks none */
     bool owns_v;         /* there is one worker, whose change is taken whole; it may step in v and offer v itself as its
                             update's value */
     bool accelerates;    /* momentum is used */
@@ -102,21 +111,6 @@ typedef struct pl_setup {
     bool adds;           /* the combine adds changes whole, so that rounds may be joint steps */
     double late;         /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
-
-/* For solvers that support a line search. */
-typedef struct pl_local_search {
-    /* Prepares probes along `direction`. If classes are problems of their own, it may first change the lengths of
-     * their parts of the direction, alike on all ranks. */
-    parley_status (*follow)(pl_local *local, const double *v, double *direction, parley_error *error);
-    /* Computes every hosted worker's sums at v + gamma direction in its update. */
-    void (*probe)(pl_local *local, double gamma, pl_update *update);
-    /* Computes every hosted worker's part of (sum q loss'' x x') p in its update. The curvature is that at its last
-     * work. */
-    void (*product)(pl_local *local, const double *p, pl_update *update);
-    /* Whether it has a preconditioner M of its own for products. Then the second column of an update is not the
-     * diagonal but M^-1 (gradient + l2 v), and that of a product M^-1 (product + l2 p). NULL: it never has. */
-    bool (*preconditions)(const pl_problem *problem, const pl_team *team);
-} pl_local_search;
 
 /* For solvers that can start from any model, as those of a problem that does not begin at zero must. */
 typedef struct pl_local_restart {
@@ -168,7 +162,6 @@ typedef struct pl_local_type {
     unsigned traits;                /* PL_GIVES_* and so on */
     const char *const *settings;    /* optional settings that it reads; ends with NULL */
     uint64_t usual_passes;          /* of a run that has no other limit; 0: it needs none */
-    const pl_local_search *search;  /* NULL: no line search */
     const pl_local_restart *restart;
     const pl_local_certificate *certificate;
     const pl_local_async *async; /* NULL: all hosted workers work together */
@@ -185,6 +178,11 @@ typedef struct pl_local_type {
      * PL_EVALUATES_GRADIENT. */
     parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
+    /* Answers a question about the direction, by the tables or the scalars of the updates. If classes are problems of
+     * their own, it may first change the lengths of their parts of a new direction, alike on all ranks. NULL: the
+     * solver answers no questions. */
+    parley_status (*answer)(pl_local *local, const pl_question *question, const double *v, double *direction,
+                            pl_update *update, parley_error *error);
     double (*evaluate_passes)(const pl_local *local); /* cost of an evaluation in passes over the data */
     /* Passes of a worker over its rows in one round of H = `epochs`, which is NaN if the solver has no H. NULL: H. */
     double (*round_passes)(const pl_local *local, double epochs);

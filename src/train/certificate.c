@@ -146,7 +146,8 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
         run->share[k] = 1.0;
     pl_charge_evaluation(run);
     if (status == PARLEY_OK && gradient)
-        status = pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
+        status =
+            pl_exchange_reduce(run->exchange, run->setup.width, run->update, run->share, run->tables.change, error);
     if (status == PARLEY_OK)
         status = pl_certify(run, &at, gradient, error);
     if (status == PARLEY_OK && run->validation.rows && isfinite(run->best.latest)) /* else it returns to the best */

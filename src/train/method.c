@@ -120,7 +120,6 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     const pl_local_type *local = method->local;
     const pl_combine_type *combine = method->combine;
     const pl_exchange_type *exchange = method->exchange;
-    bool directions = combine->search || (combine->curvature && combine->curvature->asks);
     if (exchange->needs & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "exchange %s needs workers that step in %s, which local solver %s cannot do", exchange->name,
@@ -133,7 +132,7 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
                        : combine->takes & PL_MAY_BE_ADDED  ? "changes that may be added whole"
                                                            : "changes by coordinate steps",
                        local->name);
-    if (directions && !local->search)
+    if (combine->dialogue && !local->answer)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs a line search, which local solver %s does not support", combine->name,
                        local->name);
@@ -145,7 +144,7 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "exchange %s takes the update of one worker at a time, and combine %s needs those of all",
                        exchange->name, combine->name);
-    if (directions && !(exchange->carries & PL_CARRIES_DIRECTIONS))
+    if (combine->dialogue && !(exchange->carries & PL_CARRIES_DIRECTIONS))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s asks workers for more within a round, which exchange %s does not support",
                        combine->name, exchange->name);

@@ -23,7 +23,7 @@ static parley_status open_tables(pl_run *run, parley_error *error) {
     uint64_t entries = tables->entries, width = run->setup.width, bytes = (entries + 1) * sizeof *tables->v;
     void *v = NULL;
     parley_status status = PARLEY_OK;
-    if ((run->method.local->traits & PL_ONLY_READS_V) && !run->method.combine->search) /* then only owners write v */
+    if ((run->method.local->traits & PL_ONLY_READS_V) && !run->method.combine->dialogue) /* then only owners write v */
         status = pl_shared_table(run->engine, bytes, &v, error);
     if (status != PARLEY_OK)
         return status;
@@ -123,33 +123,28 @@ static void set_up_members(pl_run *run) {
     const pl_method *method = &run->method;
     const pl_local_type *local = method->local;
     const pl_combine_type *combine = method->combine;
-    const pl_combine_curvature *curvature = combine->curvature;
+    const pl_combine_dialogue *dialogue = combine->dialogue;
     bool columns = local->traits & PL_OWNS_COLUMNS;
     bool async = method->exchange->async;
     uint64_t staleness = async ? pl_staleness(run->settings) : 0;
     bool alone = is_alone(run);
     run->tables.entries = columns ? run->problem->data->x.rows : run->problem->size;
-    run->setup = (pl_setup){
-        .problem = run->problem,
-        .team = &run->rows.team,
-        .columns = columns ? &run->rows.columns : NULL,
-        .by_column = columns ? &run->rows.by_column.x : NULL,
-        .settings = run->settings,
-        .entries = run->tables.entries,
-        .width = curvature ? curvature->width(run->problem) : 1,
-        .diagonal = curvature && curvature->diagonal,
-        .asks = curvature && curvature->asks,
-        .preconditions = curvature && curvature->asks && curvature->diagonal && local->search->preconditions &&
-                         local->search->preconditions(run->problem, &run->rows.team),
-        .searches = combine->search != NULL,
-        .slopes_only = combine->search && combine->search->slopes_only,
-        .owns_v = alone && !combine->propose,
-        .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
-        .in_place = pl_method_in_place(method),
-        .adds = combine->takes & PL_MAY_BE_ADDED,
-        .gradients = combine->takes & PL_GIVES_GRADIENTS,
-        .asynchronous = async,
-        .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
+    run->setup =
+        (pl_setup){.problem = run->problem,
+                   .team = &run->rows.team,
+                   .columns = columns ? &run->rows.columns : NULL,
+                   .by_column = columns ? &run->rows.by_column.x : NULL,
+                   .settings = run->settings,
+                   .entries = run->tables.entries,
+                   .width = dialogue && dialogue->width ? dialogue->width(run->problem) : 1,
+                   .wants = dialogue ? dialogue->wants : NULL,
+                   .owns_v = alone && !combine->propose,
+                   .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
+                   .in_place = pl_method_in_place(method),
+                   .adds = combine->takes & PL_MAY_BE_ADDED,
+                   .gradients = combine->takes & PL_GIVES_GRADIENTS,
+                   .asynchronous = async,
+                   .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
     pl_owners_of_v owners = pl_exchange_owners(method->exchange, combine->whole, run->engine);
     pl_exchange_slice(&owners, run->tables.entries, run->engine->rank, &run->setup.begin, &run->setup.end);
 }

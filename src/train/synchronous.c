@@ -12,7 +12,7 @@ static parley_status prepare(pl_run *run, parley_error *error) {
                             .epochs = run->work.epochs,
                             .steps = run->settings->local_steps,
                             .sigma = 1.0,
-                            .curved = true};
+                            .columns = run->setup.width};
     if (run->method.combine->ask)
         run->method.combine->ask(run->combine, &run->asked);
     run->at = (pl_evaluation){0};
@@ -69,7 +69,7 @@ static parley_status offer(pl_run *run, parley_error *error) {
         pl_spans_worked(&run->spans, k, run->update[k].seconds, run->update[k].fixed);
         weigh_update(run, k);
     }
-    if (!pl_method_in_place(&run->method) && run->asked.curved)
+    if (!pl_method_in_place(&run->method) && run->asked.columns == run->setup.width)
         pl_exchange_offer(run->exchange, run->update, run->share);
     return PARLEY_OK;
 }
@@ -81,7 +81,6 @@ static bool is_alone(const pl_run *run) {
            update->count == run->tables.entries;
 }
 
-/* If the combine asks for no curvature, only the gradient is reduced. */
 static parley_status reduce(pl_run *run, parley_error *error) {
     run->summary.epochs += run->sums.passes;
     run->pace.passes += run->sums.passes;
@@ -89,9 +88,7 @@ static parley_status reduce(pl_run *run, parley_error *error) {
     pl_charge_entries(run, run->rows.team.hosted + 2.0); /* laying out, adding, and moving v */
     if (pl_method_in_place(&run->method) || is_alone(run))
         return PARLEY_OK;
-    if (!run->asked.curved)
-        return pl_exchange_reduce_first(run->exchange, run->update, run->share, run->tables.change, error);
-    return pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
+    return pl_exchange_reduce(run->exchange, run->asked.columns, run->update, run->share, run->tables.change, error);
 }
 
 /* Solvers that evaluate as they work may find, before the step, that none is needed. */

@@ -1,5 +1,5 @@
 /* synchronous_step.c: from the reduced update to the new v. The owners propose a direction, the workers answer what the
- * combine asks about it, trial steps are judged, v moves by the accepted step gamma, and gamma is committed. */
+ * combine asks about it, v moves by the accepted step gamma, and gamma is committed. */
 #include <string.h>
 
 #include "engine/collective.h"
@@ -22,42 +22,7 @@ static void measure_entries(void *context, uint64_t begin, uint64_t end, double 
     run->method.combine->trial->measure(run->combine, &slice, measurement->gamma, sums);
 }
 
-static const pl_local_search *search_of(const pl_run *run) { return run->method.local->search; }
-
-/* Sends the direction to all workers, which prepare for probes along it. */
-static parley_status follow(pl_run *run, parley_error *error) {
-    parley_status status = pl_exchange_spread(run->exchange, run->tables.direction, error);
-    if (status != PARLEY_OK)
-        return status;
-    pl_phase_begin(&run->spans, PL_IN_PROBE);
-    status = search_of(run)->follow(run->local, run->tables.v, run->tables.direction, error);
-    pl_phase_end(&run->spans);
-    run->summary.epochs += 1.0;
-    return status;
-}
-
-static bool bends(const pl_run *run) {
-    const pl_combine_search *search = run->method.combine->search;
-    return search->bends && search->bends(run->combine);
-}
-
-/* Computes the workers' sums at the trial step in their updates. */
-static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *error) {
-    parley_status status = PARLEY_OK;
-    if (bends(run)) {
-        status = run->method.combine->search->bend(run->combine, slice, run->gamma, error);
-        if (status == PARLEY_OK)
-            status = follow(run, error);
-    }
-    if (status != PARLEY_OK)
-        return status;
-    pl_phase_begin(&run->spans, PL_IN_PROBE);
-    search_of(run)->probe(run->local, bends(run) ? 1.0 : run->gamma, run->update);
-    pl_phase_end(&run->spans);
-    return status;
-}
-
-/* Sums the scalars of the updates, which a probe has changed. */
+/* Sums the scalars of the updates, which an answer has changed. */
 static parley_status sum_scalars(pl_run *run, double *sums, parley_error *error) {
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         memcpy(run->sums_room + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
@@ -98,28 +63,43 @@ static void commit(pl_run *run, double gamma) {
         run->method.local->commit(run->local, k, gamma * run->share[k]);
 }
 
-/* Tries steps along the direction until the combine accepts one. v then moves on all ranks, because all have the
+/* Sends a new direction to all workers, and collects their answers: the sum of their tables in `change`, or of their
+ * scalars. */
+static parley_status ask_workers(pl_run *run, pl_question *question, double *scalars, parley_error *error) {
+    pl_tables *tables = &run->tables;
+    parley_status status = question->moved ? pl_exchange_spread(run->exchange, tables->direction, error) : PARLEY_OK;
+    if (status != PARLEY_OK)
+        return status;
+    pl_phase_begin(&run->spans, PL_IN_PROBE);
+    status = run->method.local->answer(run->local, question, tables->v, tables->direction, run->update, error);
+    pl_phase_end(&run->spans);
+    run->summary.epochs += question->moved ? 1.0 : 0.0;
+    question->moved = false;
+    if (status != PARLEY_OK)
+        return status;
+    return question->columns > 0
+               ? pl_exchange_reduce(run->exchange, question->columns, run->update, run->share, tables->change, error)
+               : sum_scalars(run, scalars, error);
+}
+
+/* Asks what the combine wants to know until it accepts a step. v then moves on all ranks, because all have the
  * direction. */
-static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
-    double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
-    parley_status status = PARLEY_OK;
-    if (!bends(run))
-        status = follow(run, error);
-    for (bool accepted = false; !accepted && status == PARLEY_OK;) {
-        status = probe(run, slice, error);
-        measurement measurement = {run, slice, run->gamma};
+static parley_status converse(pl_run *run, const pl_slice *slice, parley_error *error) {
+    const pl_combine_dialogue *dialogue = run->method.combine->dialogue;
+    pl_question question = {.moved = true, .gamma = 1.0};
+    double scalars[PL_SCALARS];
+    parley_status status = dialogue->next(run->combine, slice, NULL, &question, error);
+    while (status == PARLEY_OK && !question.accepted) {
+        status = ask_workers(run, &question, scalars, error);
         if (status == PARLEY_OK)
-            status = sum_scalars(run, workers, error);
-        if (status == PARLEY_OK)
-            status = pl_exchange_sum(run->exchange, measure_entries, &measurement, owners, error);
-        if (status == PARLEY_OK)
-            accepted = run->method.combine->trial->judge(run->combine, workers, owners, &run->gamma);
+            status = dialogue->next(run->combine, slice, scalars, &question, error);
     }
     if (status != PARLEY_OK)
         return status;
-    double gamma = bends(run) ? 1.0 : run->gamma;
-    move_as_master(run, gamma, 0, run->tables.entries);
-    commit(run, gamma);
+    double length = pl_question_length(&question);
+    run->gamma = question.gamma;
+    move_as_master(run, length, 0, run->tables.entries);
+    commit(run, length);
     return status;
 }
 
@@ -129,7 +109,7 @@ static void leap_entries(void *context, uint64_t begin, uint64_t end, double *su
     move_v(measurement->run, 1.0, begin, end);
 }
 
-/* Without a search, the owners move v by the whole direction, measure this on the way, and then distribute v. If the
+/* Without questions, the owners move v by the whole direction, measure this on the way, and then distribute v. If the
  * step turns out to be too long, which is rare, they first undo part of it. */
 static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_trial *trial = run->method.combine->trial;
@@ -152,26 +132,6 @@ static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *erro
     }
     commit(run, run->gamma);
     return pl_exchange_spread(run->exchange, run->tables.v, error);
-}
-
-/* Computes as many products with the curvature as the combine asks for. Their sums replace the gradient. */
-static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *error) {
-    const pl_combine_curvature *curvature = run->method.combine->curvature;
-    parley_status status = PARLEY_OK;
-    while (status == PARLEY_OK && curvature && curvature->asks && curvature->asks(run->combine)) {
-        status = pl_exchange_spread(run->exchange, run->tables.direction, error);
-        if (status != PARLEY_OK)
-            break;
-        pl_phase_begin(&run->spans, PL_IN_PROBE);
-        search_of(run)->product(run->local, run->tables.direction, run->update);
-        pl_phase_end(&run->spans);
-        run->summary.epochs += 1.0;
-        status = (run->setup.preconditions ? pl_exchange_reduce : pl_exchange_reduce_first)(
-            run->exchange, run->update, run->share, run->tables.change, error);
-        if (status == PARLEY_OK)
-            status = curvature->next(run->combine, slice, error);
-    }
-    return status;
 }
 
 /* If the reduced update itself is the direction, the two tables are swapped instead of copied. */
@@ -213,10 +173,8 @@ parley_status pl_step(pl_run *run, parley_error *error) {
                       .gap = run->best.latest_gap,
                       .sums = pl_exchange_sums(run->exchange)};
     parley_status status = taken ? PARLEY_OK : propose(run, &slice, error);
-    if (status == PARLEY_OK)
-        status = answer(run, &slice, error);
     run->gamma = 1.0;
     if (status != PARLEY_OK)
         return status;
-    return run->method.combine->search ? search(run, &slice, error) : leap(run, &slice, error);
+    return run->method.combine->dialogue ? converse(run, &slice, error) : leap(run, &slice, error);
 }

@@ -155,18 +155,20 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
         .classes = 1};
     pl_setup setup = {.problem = &glm.base, .entries = SIZE, .end = SIZE};
     double v[SIZE] = {0}, change[SIZE + SIZE * SIZE], d[SIZE], s[SIZE], y[SIZE], g[SIZE];
-    double gamma = 1.0, workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0};
+    double workers[PL_SCALARS] = {0};
+    pl_question question = {.gamma = 1.0};
     parley_error error = {0};
     pl_combine *combine;
-    pl_slice slice = {.end = SIZE, .v = v, .change = change, .direction = d};
+    pl_slice slice = {.end = SIZE, .v = v, .change = change, .direction = d, .sums = {.sum = sum_alone}};
+    slice.sums.exchange = &slice;
     assert_done(pl_combine_newton.open(&setup, &combine, &error), &error);
     for (unsigned i = 0; i < SIZE; i++)
         for (unsigned j = 0; j < SIZE; j++)
             change[SIZE + i * SIZE + j] = f.a[i][j];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        pl_round asked = {0};
+        pl_round asked = {.columns = 1 + SIZE};
         pl_combine_newton.ask(combine, &asked);
-        assert_int_equal(asked.curved, round == 0);
+        assert_int_equal(asked.columns, round == 0 ? 1 + SIZE : 1);
         value_of(&f, v, change);
         assert_done(pl_combine_newton.propose(combine, &slice, round + 1, &error), &error);
         for (unsigned i = 0; i < SIZE; i++) {
@@ -176,13 +178,15 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
         }
         if (round > 0)
             continue;
+        for (unsigned i = 0; i < SIZE; i++) /* so that the step leaves no slope, and is accepted */
+            workers[PL_SUM_SLOPE] -= 0.1 * (v[i] + d[i]) * d[i];
+        assert_done(pl_combine_newton.dialogue->next(combine, &slice, workers, &question, &error), &error);
+        assert_true(question.accepted);
         for (unsigned i = 0; i < SIZE; i++) {
             assert_close(dot(f.a[i], d) + 0.1 * d[i], -g[i], 1e-10); /* the equations of Newton's method */
             s[i] = v[i];
             v[i] += 0.7 * d[i];
         }
-        owners[PL_OWN_SLOPE] = -1.0; /* a step that leaves no slope is accepted */
-        assert_true(pl_combine_newton.trial->judge(combine, workers, owners, &gamma));
     }
     /* B d = -g, with B = A - A s s' A / s'As + y y' / s'y: the same formula for the matrix itself. */
     double as[SIZE], sas = 0, sy = dot(s, y);
@@ -235,17 +239,23 @@ static void accepted_steps_satisfy_the_wolfe_conditions(void **state) {
 
 static double sign_of(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }
 
-/* P at a trial point of OWL-QN, judged as in the loop. */
-static bool try_bent(bench *bench, const function *f, double *gamma, double *value) {
-    double workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0}, at[SIZE], unused[SIZE];
+static void next(bench *bench, const double *scalars, pl_question *question) {
     parley_error error = {0};
-    assert_done(bench->type->search->bend(bench->combine, &bench->slice, *gamma, &error), &error);
-    for (unsigned i = 0; i < SIZE; i++)
+    assert_done(bench->type->dialogue->next(bench->combine, &bench->slice, scalars, question, &error), &error);
+}
+
+/* Answers a trial point of OWL-QN. Returns P there. */
+static double answer_projected(bench *bench, const function *f, pl_question *question) {
+    double scalars[PL_SCALARS] = {0}, at[SIZE], unused[SIZE], penalty = 0;
+    assert_true(question->moved && question->projected);
+    for (unsigned i = 0; i < SIZE; i++) {
         at[i] = bench->v[i] + bench->direction[i];
-    workers[PL_SUM_LOSS] = value_of(f, at, unused);
-    bench->type->trial->measure(bench->combine, &bench->slice, *gamma, owners);
-    *value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
-    return bench->type->trial->judge(bench->combine, workers, owners, gamma);
+        if (i < bench->problem.penalised)
+            penalty += bench->problem.l1 * fabs(at[i]) + 0.5 * bench->problem.l2 * at[i] * at[i];
+    }
+    scalars[PL_SUM_LOSS] = value_of(f, at, unused);
+    next(bench, scalars, question);
+    return scalars[PL_SUM_LOSS] + penalty;
 }
 
 static void steps_by_slopes_alone_are_flat(void **state) {
@@ -277,10 +287,11 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
         bench bench;
         open_bench(&bench, &pl_combine_lbfgs, "history=5", l1, 0.05, true);
         for (unsigned round = 1; round <= 60; round++) {
-            double gamma = round == 1 ? 0.05 : 1.0, value;
+            pl_question question = {.gamma = round == 1 ? 0.05 : 1.0};
+            double value = 0;
             propose(&bench, &f, round);
-            for (bool accepted = false; !accepted;) {
-                accepted = try_bent(&bench, &f, &gamma, &value);
+            for (next(&bench, NULL, &question); !question.accepted;) {
+                value = answer_projected(&bench, &f, &question);
                 for (unsigned i = 0; i < SIZE - 1; i++) {
                     double v = bench.v[i], next = v + bench.direction[i];
                     double away = -sign_of(bench.change[i]); /* from 0, in the direction in which P decreases */
@@ -309,11 +320,11 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
 /* Answers products by the matrix until the combine asks for no more; returns their number. */
 static unsigned solve(bench *bench, const function *f) {
     unsigned products = 0;
-    parley_error error = {0};
-    while (bench->type->curvature->asks(bench->combine)) {
+    double scalars[PL_SCALARS] = {0};
+    pl_question question = {.gamma = 1.0};
+    for (next(bench, NULL, &question); question.columns > 0; next(bench, scalars, &question)) {
         for (unsigned i = 0; i < SIZE; i++)
             bench->change[i] = dot(f->a[i], bench->direction);
-        assert_done(bench->type->curvature->next(bench->combine, &bench->slice, &error), &error);
         assert_true(++products < 100);
     }
     return products;

@@ -98,17 +98,17 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     const double *direction = slice->direction;
     (void)gamma;
     if (self->metric) {
-        scalars[PL_OWN_NORM] += measure_part(self, direction, slice->begin, slice->end, self->metric);
+        *scalars += measure_part(self, direction, slice->begin, slice->end, self->metric);
         return;
     }
     uint64_t columns = self->glm->base.data->x.columns * self->glm->classes, j = slice->begin;
     if (j < columns) { /* they have the same metric */
         uint64_t end = slice->end < columns ? slice->end : columns;
-        scalars[PL_OWN_NORM] += pl_metric(self->glm, j) * measure_part(self, direction, j, end, NULL);
+        *scalars += pl_metric(self->glm, j) * measure_part(self, direction, j, end, NULL);
         j = end;
     }
     for (; j < slice->end; j++)
-        scalars[PL_OWN_NORM] += pl_metric(self->glm, j) * measure_part(self, direction, j, j + 1, NULL);
+        *scalars += pl_metric(self->glm, j) * measure_part(self, direction, j, j + 1, NULL);
 }
 
 /* Momentum close to 1 pays if rounds are exact, but overshoots if solvers make few steps in a round. Only the progress
@@ -130,7 +130,7 @@ static void adjust(pl_combine *combine, double rate, double objective) {
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     add *self = (add *)combine;
-    double ratio = workers[PL_SUM_SPREAD] > 0 ? owners[PL_OWN_NORM] / workers[PL_SUM_SPREAD] : 1.0;
+    double ratio = workers[PL_SUM_SPREAD] > 0 ? *owners / workers[PL_SUM_SPREAD] : 1.0;
     *gamma = self->gamma = ratio <= self->sigma * (1.0 + 1e-12) ? 1.0 : self->sigma / ratio;
     self->sigma = fmin(self->most, fmax(1.0, fmax(1.05 * ratio, DECAY * self->sigma)));
     if (self->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])

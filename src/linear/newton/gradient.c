@@ -15,7 +15,7 @@
 #include "engine/shared_memory.h"
 #include "linear/newton/gradient.h"
 #include "linear/newton/gradient_rows.h"
-#include "linear/newton/softmax_preconditioner.h"
+#include "linear/newton/oracle.h"
 #include "linear/rows/classes.h"
 #include "linear/rows/order.h"
 #include "math/float_table.h"
@@ -123,12 +123,12 @@ static double find_margins(pl_gradient *self, const double *v) {
 }
 
 /* Takes the smoothing that the round asks for. The centres move to the dual points of the last one. */
-static void soften(pl_gradient *self, const double *v, const pl_round *round) {
-    if (self->centre && round->recentre) {
+static void soften(pl_gradient *self, const double *v, const pl_smoothing *how) {
+    if (self->centre && how && how->recentre) {
         pl_gradient_intercepts(self, v, self->b);
         pl_team_run(self->team, pl_gradient_recentre_task, self);
     }
-    self->soft.mu = round->softness;
+    self->soft.mu = how ? how->softness : 0.0;
 }
 
 /* Computes gradient and evaluation at v, where the margins are known, over all rows. */
@@ -194,17 +194,16 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
                           pl_evaluation *evaluation, parley_error *error) {
     pl_gradient *self = (pl_gradient *)local;
     self->round = round->number;
-    self->curved = round->curved;
+    self->curved = round->columns > 1;
     if (certifies(local)) {
         pl_gradient_remember(self);
         double passes = find_margins(self, v);
-        soften(self, v, round);
+        soften(self, v, round->own);
         parley_status status = visit_all(self, v, passes, update, evaluation, error);
         if (status == PARLEY_OK)
             put_intercepts(self, v);
         return status;
     }
-    self->soft.mu = round->softness;
     memset(self->seconds, 0, (uint64_t)self->team->hosted * self->team->lanes * sizeof *self->seconds);
     self->w = v;
     pl_gradient_intercepts(self, v, self->b);
@@ -266,16 +265,16 @@ static double evaluate_passes(const pl_local *local) {
     return 2.0;
 }
 
-static parley_status follow(pl_local *local, const double *v, double *direction, parley_error *error) {
-    pl_gradient *self = (pl_gradient *)local;
+/* Computes margins along the direction. */
+static parley_status follow(pl_gradient *self, const double *v, double *direction, parley_error *error) {
     pl_margins(self->glm, self->team, direction, self->dz);
     pl_gradient_intercepts(self, direction, self->db);
     self->followed = true;
     return self->ahead && !self->glm->loss->together ? pl_gradient_steps(self, v, direction, error) : PARLEY_OK;
 }
 
-static void product(pl_local *local, const double *p, pl_update *update) {
-    pl_gradient *self = (pl_gradient *)local;
+/* Multiplies p by the curvature. */
+static void product(pl_gradient *self, const double *p, pl_update *update) {
     self->w = pl_scaled(self->glm, p);
     if (self->turned)
         pl_float_table_take(self->w, self->glm->base.data->x.columns, self->glm->classes, self->turned);
@@ -285,14 +284,27 @@ static void product(pl_local *local, const double *p, pl_update *update) {
         precondition(self, p, update);
 }
 
-static void probe(pl_local *local, double gamma, pl_update *update) {
-    const pl_gradient *self = (const pl_gradient *)local;
+/* Sums loss and slope at v + gamma x the direction. */
+static void probe(const pl_gradient *self, double gamma, pl_update *update) {
     double *sums = self->team->worker_sums;
     pl_gradient_probe(self, gamma, sums);
     for (unsigned k = 0; k < self->team->hosted; k++) {
         update[k].scalars[PL_SUM_LOSS] = sums[2 * k];
         update[k].scalars[PL_SUM_SLOPE] = sums[2 * k + 1];
     }
+}
+
+static parley_status answer(pl_local *local, const pl_question *question, const double *v, double *direction,
+                            pl_update *update, parley_error *error) {
+    pl_gradient *self = (pl_gradient *)local;
+    if (question->columns > 0) {
+        product(self, direction, update);
+        return PARLEY_OK;
+    }
+    parley_status status = question->moved ? follow(self, v, direction, error) : PARLEY_OK;
+    if (status == PARLEY_OK)
+        probe(self, pl_question_length(question), update);
+    return status;
 }
 
 static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
@@ -342,7 +354,9 @@ static bool has_centres(const pl_setup *setup) {
 }
 
 /* For products of several classes the curvature at whole steps is kept too. */
-static bool remembers(const pl_setup *setup) { return setup->asks && pl_glm_of(setup->problem)->classes > 1; }
+static bool remembers(const pl_setup *setup) {
+    return pl_oracle_multiplies(setup) && pl_glm_of(setup->problem)->classes > 1;
+}
 
 /* Slopes of several classes, by lane. */
 static uint64_t slopes(const pl_setup *setup) {
@@ -355,7 +369,7 @@ static uint64_t pairs(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
     pl_arrow shape = pl_curvature_shape(glm);
     uint64_t size = shape.core / shape.group;
-    return setup->width > 1 && !setup->diagonal ? shape.group * (shape.group - 1) / 2 * size * size : 0;
+    return pl_oracle_curves(setup) ? shape.group * (shape.group - 1) / 2 * size * size : 0;
 }
 
 /* Entries of a vector to be multiplied, in single precision. */
@@ -367,11 +381,11 @@ static uint64_t turned(const pl_setup *setup) {
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (setup->problem->data->x.rows * pl_glm_of(setup->problem)->classes *
-                (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
+                (1u + (setup->wants != NULL) + pl_oracle_multiplies(setup) + remembers(setup) + has_centres(setup)) +
             lanes * (setup->width * setup->problem->size + pairs(setup)) + slopes(setup)) *
                sizeof(double) +
            turned(setup) * sizeof(float) +
-           (setup->preconditions ? pl_softmax_preconditioner_bytes(pl_glm_of(setup->problem)) : 0);
+           (pl_oracle_preconditions(setup) ? pl_softmax_preconditioner_bytes(pl_glm_of(setup->problem)) : 0);
 }
 
 static void close_gradient(pl_local *local) {
@@ -436,6 +450,8 @@ static parley_status open_memory(pl_gradient *self, const pl_setup *setup, parle
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
     uint64_t classes = pl_glm_of(setup->problem)->classes, rows = setup->problem->data->x.rows * classes,
              lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
+    const pl_oracle *oracle = setup->wants;
+    bool multiplies = pl_oracle_multiplies(setup);
     pl_gradient *self;
     parley_status status = pl_take(&self, 1, sizeof *self, "gradients", error);
     if (status != PARLEY_OK)
@@ -445,12 +461,12 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     self->team = setup->team;
     self->fraction = setup->settings->batch_fraction;
     self->width = setup->width;
-    self->by_class = classes > 1 && !self->glm->loss->together && setup->width > 1 && !setup->diagonal;
+    self->by_class = classes > 1 && !self->glm->loss->together && pl_oracle_curves(setup);
     self->z = pl_alloc(rows, sizeof *self->z);
-    self->diagonal = setup->diagonal;
-    self->slopes_only = setup->slopes_only;
-    self->bend = setup->asks ? pl_alloc(rows, sizeof *self->bend) : NULL;
-    self->dz = setup->searches ? pl_alloc(rows, sizeof *self->dz) : NULL;
+    self->diagonal = multiplies;
+    self->slopes_only = oracle && oracle->slopes_only;
+    self->bend = multiplies ? pl_alloc(rows, sizeof *self->bend) : NULL;
+    self->dz = oracle ? pl_alloc(rows, sizeof *self->dz) : NULL;
     self->centre = has_centres(setup) ? pl_alloc(rows, sizeof *self->centre) : NULL;
     self->soft.centre = self->centre;
     self->sums = pl_alloc(lanes * setup->width * setup->problem->size, sizeof *self->sums);
@@ -460,15 +476,15 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     self->sides = pl_alloc((lanes + setup->team->hosted + 1) * self->sides_each, sizeof *self->sides);
     self->b = pl_alloc(classes, sizeof *self->b);
     self->db = pl_alloc(classes, sizeof *self->db);
-    if (!self->b || !self->db || !self->sides || !self->z || (setup->searches && !self->dz) ||
-        (has_centres(setup) && !self->centre) || (setup->asks && !self->bend) || !self->sums || !self->seconds ||
+    if (!self->b || !self->db || !self->sides || !self->z || (oracle && !self->dz) ||
+        (has_centres(setup) && !self->centre) || (multiplies && !self->bend) || !self->sums || !self->seconds ||
         (slopes(setup) && !self->slopes))
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && remembers(setup))
         status = open_memory(self, setup, error);
-    if (status == PARLEY_OK && setup->preconditions)
+    if (status == PARLEY_OK && pl_oracle_preconditions(setup))
         status = pl_softmax_preconditioner_open(self->glm, &self->long_rows, error);
-    if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
+    if (status == PARLEY_OK && pl_oracle_curves(setup))
         status = open_outer(self, error);
     if (status != PARLEY_OK) {
         close_gradient(&self->base);
@@ -487,7 +503,6 @@ void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
-static const pl_local_search search = {follow, probe, product, pl_softmax_preconditioner_fit};
 static const pl_local_restart restart = {.start = start, .renew = renew};
 static const pl_local_certificate certificate = {certifies, rescale};
 static const pl_local_async async = {prepare_async, work_async, entries_read};
@@ -498,7 +513,6 @@ const pl_local_type pl_local_gradient = {
     .problem = &pl_problem_linear,
     .traits = PL_GIVES_GRADIENTS | PL_EVALUATES_GRADIENT,
     .settings = reads,
-    .search = &search,
     .restart = &restart,
     .certificate = &certificate,
     .async = &async,
@@ -506,6 +520,7 @@ const pl_local_type pl_local_gradient = {
     .open = open_gradient,
     .work = work,
     .evaluate = evaluate,
+    .answer = answer,
     .evaluate_passes = evaluate_passes,
     .round_passes = round_passes,
     .commit = commit,

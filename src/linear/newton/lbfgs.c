@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "linear/glm.h"
+#include "linear/newton/oracle.h"
 #include "linear/newton/search.h"
 #include "math/cholesky.h"
 
@@ -58,13 +58,11 @@ typedef struct lbfgs {
     pl_search search; /* l1 = 0 */
 } lbfgs;
 
-static bool bends(const pl_combine *combine) {
-    const pl_problem *problem = ((const lbfgs *)combine)->problem;
-    return problem->l1 > 0 || problem->non_negative > 0;
-}
+/* Whether trial points are projected on an orthant, so that they are not on a line. */
+static bool projects(const pl_problem *problem) { return problem->l1 > 0 || problem->non_negative > 0; }
 
 /* Whether entry j has a kink or a bound at 0, which no step may cross. */
-static bool bends_at(const lbfgs *self, uint64_t j) {
+static bool projects_at(const lbfgs *self, uint64_t j) {
     return pl_l1_at(self->problem, j) > 0 || j < self->problem->non_negative;
 }
 
@@ -151,7 +149,7 @@ static bool factor_classes(lbfgs *self, const pl_glm *glm, const double *sums) {
 /* For several classes, if all entries of v have one owner. Otherwise, and where M is singular, the diagonal remains. */
 static parley_status measure_classes(lbfgs *self, const pl_setup *setup, parley_error *error) {
     const pl_glm *glm = pl_glm_of(setup->problem);
-    if (!self->diagonal || glm->classes == 1 || bends(&self->base) || glm->base.data->x.columns > FEW_COLUMNS ||
+    if (!self->diagonal || glm->classes == 1 || projects(&glm->base) || glm->base.data->x.columns > FEW_COLUMNS ||
         glm->base.size > WHOLE_ENTRIES)
         return PARLEY_OK;
     double *sums;
@@ -360,7 +358,7 @@ static void align(void *context, uint64_t begin, uint64_t end, double *sums) {
     double *direction = pass->slice->direction;
     for (uint64_t j = begin; j < end; j++) {
         double pseudo = self->pseudo[j - self->begin];
-        if (bends_at(self, j) && !(direction[j] * pseudo < 0))
+        if (projects_at(self, j) && !(direction[j] * pseudo < 0))
             direction[j] = 0;
         self->d[j - self->begin] = direction[j];
         sums[0] += direction[j] * pseudo;
@@ -387,23 +385,20 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     return status;
 }
 
-/* The difference between v and v + gamma d, projected on the orthant of v or, for entries that are 0, of the direction.
- */
-static parley_status bend(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error) {
-    const lbfgs *self = (lbfgs *)combine;
-    (void)error;
+/* Makes the direction the difference between v and v + gamma d, projected on the orthant of v or, for entries that are
+ * 0, of the direction. */
+static void project(const lbfgs *self, const pl_slice *slice, double gamma) {
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double v = slice->v[j], d = gamma * self->d[j - self->begin];
-        bool leaves = bends_at(self, j) && v * (v + d) < 0;
+        bool leaves = projects_at(self, j) && v * (v + d) < 0;
         slice->direction[j] = leaves ? -v : d;
     }
-    return PARLEY_OK;
 }
 
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
     const lbfgs *self = (lbfgs *)combine;
     const pl_problem *problem = self->problem;
-    if (!bends(combine)) {
+    if (!projects(self->problem)) {
         pl_search_measure(problem, slice, gamma, scalars);
         return;
     }
@@ -418,7 +413,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     lbfgs *self = (lbfgs *)combine;
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
-    if (bends(combine)) {
+    if (projects(self->problem)) {
         double promised = self->value + PL_DECREASE * owners[PL_OWN_SLOPE];
         bool enough = pl_search_below(value, promised, self->value);
         if (!enough && ++self->trials >= HALVINGS)
@@ -458,7 +453,20 @@ static void state(pl_combine *combine, pl_state *state) {
 static const char *const reads[] = {"history", NULL};
 
 static const pl_combine_trial trial = {measure, judge};
-static const pl_combine_search search = {.bends = bends, .bend = bend};
+
+static parley_status next(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
+                          parley_error *error) {
+    const lbfgs *self = (lbfgs *)combine;
+    parley_status status = scalars ? pl_search_next(combine, &trial, slice, scalars, question, error) : PARLEY_OK;
+    if (projects(self->problem) && !question->accepted) {
+        project(self, slice, question->gamma);
+        question->projected = question->moved = true;
+    }
+    return status;
+}
+
+static const pl_oracle oracle = {0};
+static const pl_combine_dialogue dialogue = {.next = next, .wants = &oracle};
 
 const pl_combine_type pl_combine_lbfgs = {
     .name = "lbfgs",
@@ -468,8 +476,7 @@ const pl_combine_type pl_combine_lbfgs = {
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
     .settings = reads,
-    .trial = &trial,
-    .search = &search,
+    .dialogue = &dialogue,
     .bytes = bytes,
     .open = open_lbfgs,
     .propose = propose,

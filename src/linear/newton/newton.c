@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "linear/glm.h"
+#include "linear/newton/oracle.h"
 #include "linear/newton/search.h"
-#include "linear/newton/smoothing_schedule.h"
 
 #define ENOUGH 0.1        /* part of the first slope that a step may leave */
 #define DAMPING 1e-12     /* of kinks without an L2 penalty, where rows with curvature may be too few */
@@ -347,9 +347,9 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
 }
 
 static void ask(const pl_combine *combine, pl_round *round) {
-    round->curved = ((const newton *)combine)->curved;
-    round->softness = ((const newton *)combine)->hard.softness;
-    round->recentre = ((const newton *)combine)->hard.recentre;
+    const newton *self = (const newton *)combine;
+    round->columns = self->curved ? round->columns : 1;
+    round->own = &self->hard;
 }
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
@@ -393,8 +393,14 @@ static void state(pl_combine *combine, pl_state *state) {
 }
 
 static const pl_combine_trial trial = {measure, judge};
-static const pl_combine_search search = {.slopes_only = true};
-static const pl_combine_curvature curvature = {.width = width};
+
+static parley_status next(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
+                          parley_error *error) {
+    return scalars ? pl_search_next(combine, &trial, slice, scalars, question, error) : PARLEY_OK;
+}
+
+static const pl_oracle oracle = {.slopes_only = true};
+static const pl_combine_dialogue dialogue = {next, width, &oracle};
 
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
@@ -405,9 +411,7 @@ const pl_combine_type pl_combine_newton = {
     .all_rows = true,
     .softens = true,
     .whole = true,
-    .trial = &trial,
-    .search = &search,
-    .curvature = &curvature,
+    .dialogue = &dialogue,
     .variant = variant,
     .check = check,
     .bytes = bytes,

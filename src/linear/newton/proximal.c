@@ -19,8 +19,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linear/newton/oracle.h"
 #include "linear/newton/search.h"
-#include "linear/newton/smoothing_schedule.h"
 #include "math/cholesky.h"
 #include "math/l1_quadratic.h"
 
@@ -331,9 +331,8 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
 
 static void ask(const pl_combine *combine, pl_round *round) {
     const proximal *self = (const proximal *)combine;
-    round->curved = self->curved;
-    round->softness = self->hard.softness;
-    round->recentre = self->hard.recentre;
+    round->columns = self->curved ? round->columns : 1;
+    round->own = &self->hard;
 }
 
 /* Without an L2 penalty, losses with kinks are smoothed together with the penalty. */
@@ -360,8 +359,14 @@ static void state(pl_combine *combine, pl_state *state) {
 }
 
 static const pl_combine_trial trial = {measure, judge};
-static const pl_combine_search search = {.slopes_only = true};
-static const pl_combine_curvature curvature = {.width = width};
+
+static parley_status next(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
+                          parley_error *error) {
+    return scalars ? pl_search_next(combine, &trial, slice, scalars, question, error) : PARLEY_OK;
+}
+
+static const pl_oracle oracle = {.slopes_only = true};
+static const pl_combine_dialogue dialogue = {next, width, &oracle};
 
 const pl_combine_type pl_combine_proximal = {
     .name = "proximal",
@@ -372,9 +377,7 @@ const pl_combine_type pl_combine_proximal = {
     .all_rows = true,
     .softens = true,
     .whole = true,
-    .trial = &trial,
-    .search = &search,
-    .curvature = &curvature,
+    .dialogue = &dialogue,
     .check = check,
     .bytes = bytes,
     .open = open_proximal,

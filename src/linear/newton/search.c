@@ -76,3 +76,28 @@ void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double 
         scalars[PL_OWN_SLOPE] += l2 * x * d;
     }
 }
+
+typedef struct measurement {
+    pl_combine *combine;
+    const pl_combine_trial *trial;
+    const pl_slice *slice;
+    double gamma;
+} measurement;
+
+static void measure_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const measurement *measurement = context;
+    pl_slice slice = *measurement->slice;
+    slice.begin = begin;
+    slice.end = end;
+    measurement->trial->measure(measurement->combine, &slice, measurement->gamma, sums);
+}
+
+parley_status pl_search_next(pl_combine *combine, const pl_combine_trial *trial, const pl_slice *slice,
+                             const double *workers, pl_question *question, parley_error *error) {
+    measurement measurement = {combine, trial, slice, question->gamma};
+    double owners[PL_OWN_SCALARS];
+    parley_status status = pl_slice_sum(slice, measure_entries, &measurement, owners, error);
+    if (status == PARLEY_OK)
+        question->accepted = trial->judge(combine, workers, owners, &question->gamma);
+    return status;
+}

@@ -24,6 +24,13 @@ bool pl_search_judge(pl_search *search, double value, double slope, double *gamm
  * |phi'(0)|. */
 bool pl_search_flat(pl_search *search, double flat, double slope, double *gamma);
 
+/* What owners sum at a trial step. */
+typedef enum pl_measure { PL_OWN_NORM, PL_OWN_PENALTY, PL_OWN_SLOPE } pl_measure;
+
+/* Reads the workers' sums at the trial step that `question` asked for, and accepts it or asks for another one. */
+parley_status pl_search_next(pl_combine *combine, const pl_combine_trial *trial, const pl_slice *slice,
+                             const double *workers, pl_question *question, parley_error *error);
+
 /* Adds, over the slice, the L2 penalty at v + gamma direction and its derivative by gamma. */
 void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double gamma, double *scalars);
 

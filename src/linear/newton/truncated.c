@@ -26,7 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "linear/glm.h"
+#include "linear/newton/oracle.h"
 #include "linear/newton/search.h"
 
 #define LOOSEST 0.25
@@ -93,7 +93,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
                         .problem = setup->problem,
                         .quadratic = glm && glm->loss->quadratic,
                         .jumps = glm && glm->loss->depth && !glm->loss->together,
-                        .sent = setup->preconditions,
+                        .sent = pl_oracle_preconditions(setup),
                         .gap = setup->settings->gap,
                         .target = setup->target,
                         .share = share_of(glm),
@@ -290,8 +290,6 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     return self->asks ? PARLEY_OK : begin_solve(self, slice, error);
 }
 
-static bool asks(const pl_combine *combine) { return ((const truncated *)combine)->asks; }
-
 /* Sums p.(H + l2 I) p, and the intercept's entry of the product. */
 static void curve(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
@@ -338,8 +336,8 @@ static parley_status solve_from_guess(truncated *self, pass *pass, parley_error 
     return PARLEY_OK;
 }
 
-static parley_status next(pl_combine *combine, const pl_slice *slice, parley_error *error) {
-    truncated *self = (truncated *)combine;
+/* Goes on with the solve when the product with its direction is known. */
+static parley_status go_on(truncated *self, const pl_slice *slice, parley_error *error) {
     pass pass = {.of = self, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
     self->asks = false;
@@ -416,8 +414,22 @@ static void state(pl_combine *combine, pl_state *state) {
 }
 
 static const pl_combine_trial trial = {measure, judge};
-static const pl_combine_search search = {0};
-static const pl_combine_curvature curvature = {.width = width, .diagonal = true, .asks = asks, .next = next};
+
+/* Asks for products until the solve has ended, and then for trial steps. */
+static parley_status next(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
+                          parley_error *error) {
+    truncated *self = (truncated *)combine;
+    bool solving = !scalars || question->columns > 0;
+    if (!solving)
+        return pl_search_next(combine, &trial, slice, scalars, question, error);
+    parley_status status = scalars ? go_on(self, slice, error) : PARLEY_OK;
+    question->columns = !self->asks ? 0 : self->sent ? 2 : 1;
+    question->moved = true;
+    return status;
+}
+
+static const pl_oracle oracle = {.products = true};
+static const pl_combine_dialogue dialogue = {next, width, &oracle};
 
 const pl_combine_type pl_combine_truncated = {
     .name = "truncated",
@@ -426,9 +438,7 @@ const pl_combine_type pl_combine_truncated = {
     .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_EVEN | PL_FACT_SIGNED,
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
-    .trial = &trial,
-    .search = &search,
-    .curvature = &curvature,
+    .dialogue = &dialogue,
     .bytes = bytes,
     .open = open_truncated,
     .propose = propose,

@@ -144,8 +144,8 @@ void pl_exchange_offer(pl_exchange *exchange, const pl_update *update, const dou
     count_bytes(exchange, meter);
 }
 
-static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, const pl_update *update,
-                                    const double *share, double *change, parley_error *error) {
+parley_status pl_exchange_reduce(pl_exchange *exchange, uint64_t columns, const pl_update *update, const double *share,
+                                 double *change, parley_error *error) {
     const pl_team *team = exchange->team;
     pl_engine *engine = team->engine;
     bool offered = exchange->offered && columns == exchange->width;
@@ -160,16 +160,6 @@ static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, con
                                change, error);
     count_bytes(exchange, meter);
     return status;
-}
-
-parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
-                                 parley_error *error) {
-    return reduce_columns(exchange, exchange->width, update, share, change, error);
-}
-
-parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *update, const double *share,
-                                       double *change, parley_error *error) {
-    return reduce_columns(exchange, 1, update, share, change, error);
 }
 
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error) {

@@ -332,7 +332,7 @@ static parley_status park(pl_exchange *exchange, double *v, parley_error *error)
     }
     if (self->view)
         add_received(self->view, exchange->size);
-    parley_status status = pl_exchange_reduce_first(exchange, self->update, self->share, slice->change, error);
+    parley_status status = pl_exchange_reduce(exchange, 1, self->update, self->share, slice->change, error);
     memcpy(v + slice->begin, slice->change + slice->begin, (slice->end - slice->begin) * sizeof *v);
     return status == PARLEY_OK ? pl_exchange_spread(exchange, v, error) : status;
 }
