@@ -64,7 +64,6 @@ INTERFACES = [
     ("src/method/model.h", "pl_model_type"),
     ("src/method/local.h", "pl_local_type"),
     ("src/method/local.h", "pl_local_restart"),
-    ("src/method/local.h", "pl_local_certificate"),
     ("src/method/local.h", "pl_local_async"),
     ("src/method/combine.h", "pl_combine_type"),
     ("src/method/combine.h", "pl_combine_trial"),

@@ -320,8 +320,9 @@ static void conjugate_chunk(const void *context, uint64_t begin, uint64_t end, d
         sums[0] += pl_share(rows->glm, begin + k) * value[k];
 }
 
-void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
-    *out = (pl_evaluation){.b = b, .value = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
+void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_linear_evaluation *out) {
+    *out =
+        (pl_linear_evaluation){.b = b, .value = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
     if (glm->intercept != PL_FREE)
         return;
     unsigned heavy = sums[PL_SIDE_SUMS] > sums[0];
@@ -334,7 +335,7 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 }
 
 parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
-                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
+                                const pl_softening *soft, double scale, pl_linear_evaluation *at, parley_error *error) {
     rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
     pl_sum_chunks(team, conjugate_chunk, &rows, 1, team->worker_sums);
@@ -342,7 +343,7 @@ parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const do
 }
 
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
-                               pl_evaluation *out, parley_error *error) {
+                               pl_linear_evaluation *out, parley_error *error) {
     rows rows = {.glm = glm, .z = z, .t = t, .b = b};
     double sums[PL_ROW_SUMS];
     parley_status status = pl_total_rows(team, side_row, &rows, PL_ROW_SUMS, sums, error);

@@ -326,20 +326,43 @@ void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uin
 parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *how,
                              double tolerance, double *b, parley_error *error);
 
+/* An evaluation of a linear model, for its dual bound. The dual point is t. If the intercept is free, the heavier of
+ * its two sides is shrunk by `tilt` so that sum q t = 0. */
+typedef struct pl_linear_evaluation {
+    double value;     /* sum q loss */
+    double b;         /* the intercept */
+    double conjugate; /* sum q loss*(-t) with t repaired, or an upper bound of it */
+    unsigned heavy;   /* the heavier side: 0 for t < 0, 1 for t > 0 */
+    double tilt;      /* in [0, 1]; 0 means no repair */
+    double pull;      /* sum q t z over the heavier side */
+    double reach;     /* sum q |t| |x| over the heavier side, which bounds the norm of its u */
+    bool softened;    /* t and the gradient are those of the smoothed loss */
+    bool penalised;   /* the next two are filled in, by solvers whose model has another layout than v */
+    double penalty, penalty_conjugate;
+    /* Of solvers that give gradients: repeats the evaluation at the dual point scale x t, for L1 penalties. */
+    parley_status (*rescale)(void *solver, double scale, struct pl_linear_evaluation *at, parley_error *error);
+    void *solver;
+} pl_linear_evaluation;
+
+/* The evaluation as the loop sees it, as long as `at` lives. */
+static inline pl_evaluation pl_evaluation_of(const pl_linear_evaluation *at) {
+    return (pl_evaluation){.value = at->value, .own = at};
+}
+
 /* The raw sums of an evaluation: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
 #define PL_SIDE_SUMS 4
 void pl_add_sides(const pl_glm *glm, uint64_t row, double t, double z, double loss, double conjugate, double *sums);
-void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out);
+void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_linear_evaluation *out);
 /* Evaluates the dual point t at margins z + b. */
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
-                               pl_evaluation *out, parley_error *error);
+                               pl_linear_evaluation *out, parley_error *error);
 /* rescale_hinge.c: moves w, whose margins z were evaluated in `out`, to a better multiple of it, for losses of two
  * labels that have a kink. The dual point stays. */
-parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
-                               parley_error *error);
+parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w,
+                               pl_linear_evaluation *out, parley_error *error);
 /* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
  * at->b, of the smoothed loss. */
 parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
-                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error);
+                                const pl_softening *soft, double scale, pl_linear_evaluation *at, parley_error *error);
 
 #endif

@@ -27,7 +27,7 @@ static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sum
 
 /* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth. Otherwise only norms are known. The smallest
  * penalty factor bounds both. */
-static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
+static double dual_value(const pl_glm *glm, const pl_linear_evaluation *at, double conjugate, bool exact) {
     double tilt = at->tilt, l2 = glm->base.l2 * glm->least_factor;
     if (tilt > 0 && exact)
         conjugate += tilt * (0.5 * tilt * at->reach * at->reach / l2 - at->pull);
@@ -50,7 +50,7 @@ static void largest_entry(void *context, uint64_t begin, uint64_t end, double *s
 static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, pl_bound *out, parley_error *error) {
     const pl_glm *glm = point->glm;
     const pl_entry_sums *over = &seen->sums;
-    pl_evaluation at = *seen->at;
+    pl_linear_evaluation at = *(const pl_linear_evaluation *)seen->at->own;
     double sums[PL_OWN_SCALARS] = {0}, largest;
     parley_status status = over->largest(over->exchange, largest_entry, point, &largest, error);
     bool tilted = glm->base.l2 == 0 && at.tilt > ROUNDED_TILT;
@@ -60,7 +60,7 @@ static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, 
         return status;
     double shrink = fmin(1.0, glm->base.l1 / largest);
     point->scale *= shrink;
-    status = seen->rescale(seen->local, shrink, &at, error);
+    status = at.rescale(at.solver, shrink, &at, error);
     at.tilt = tilted ? 0.0 : at.tilt;
     if (status == PARLEY_OK)
         status = over->sum(over->exchange, sum_entries, point, sums, error);
@@ -93,6 +93,7 @@ static parley_status measure_gradient(const pl_point_seen *seen, dual_point *poi
     parley_status status = seen->sums.sum(seen->sums.exchange, square_entries, point, sums, error);
     if (status == PARLEY_OK)
         out->gradient = sqrt(sums[0]);
+    out->softened = ((const pl_linear_evaluation *)seen->at->own)->softened;
     return status;
 }
 
@@ -110,7 +111,7 @@ static void unpenalised_entries(void *context, uint64_t begin, uint64_t end, dou
  * margins are within REACH times the spread of the labels. */
 static parley_status bound_unpenalised(const pl_point_seen *seen, dual_point *point, pl_bound *out,
                                        parley_error *error) {
-    const pl_evaluation *at = seen->at;
+    const pl_linear_evaluation *at = seen->at->own;
     const pl_glm *glm = point->glm;
     double sums[PL_OWN_SCALARS] = {0};
     double radius = glm->mean_norm2 > 0 ? REACH * pl_label_spread(glm) / sqrt(glm->mean_norm2) : 0.0;
@@ -124,7 +125,7 @@ static parley_status bound_unpenalised(const pl_point_seen *seen, dual_point *po
 parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *seen, pl_bound *out,
                               parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
-    const pl_evaluation *at = seen->at;
+    const pl_linear_evaluation *at = seen->at->own;
     double sums[PL_OWN_SCALARS] = {0};
     dual_point point = {glm, seen->w, seen->u, seen->gradient ? -1.0 : 1.0};
     parley_status status = PARLEY_OK;

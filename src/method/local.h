@@ -138,14 +138,6 @@ typedef struct pl_local_async {
     const uint32_t *(*reads)(const pl_local *local, unsigned worker, uint64_t *count);
 } pl_local_async;
 
-/* For solvers that certify. */
-typedef struct pl_local_certificate {
-    /* Whether `work` evaluates v itself. Then its update is the gradient at v. NULL: it never does. */
-    bool (*certifies)(const pl_local *local);
-    /* Repeats the latest evaluation at the dual point scale x t, for L1 penalties. NULL: not needed. */
-    parley_status (*rescale)(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error);
-} pl_local_certificate;
-
 /* What a member adds to the models of its run, if it knows more than v says. `member` is the local solver or the
  * combine. */
 typedef struct pl_addition {
@@ -163,7 +155,6 @@ typedef struct pl_local_type {
     const char *const *settings;    /* optional settings that it reads; ends with NULL */
     uint64_t usual_passes;          /* of a run that has no other limit; 0: it needs none */
     const pl_local_restart *restart;
-    const pl_local_certificate *certificate;
     const pl_local_async *async; /* NULL: all hosted workers work together */
     const pl_addition *addition; /* to models; NULL: there is none */
     /* Rejects contradictory settings. `in_place` is as in pl_setup. NULL: there are none. */
@@ -183,6 +174,8 @@ typedef struct pl_local_type {
      * solver answers no questions. */
     parley_status (*answer)(pl_local *local, const pl_question *question, const double *v, double *direction,
                             pl_update *update, parley_error *error);
+    /* Whether `work` evaluates v itself. Then its update is the gradient at v. NULL: it never does. */
+    bool (*certifies)(const pl_local *local);
     double (*evaluate_passes)(const pl_local *local); /* cost of an evaluation in passes over the data */
     /* Passes of a worker over its rows in one round of H = `epochs`, which is NaN if the solver has no H. NULL: H. */
     double (*round_passes)(const pl_local *local, double epochs);
@@ -203,8 +196,7 @@ struct pl_local {
 
 /* Whether `work` evaluates v. */
 static inline bool pl_local_certifies(const pl_local *local) {
-    const pl_local_certificate *certificate = local->type->certificate;
-    return certificate && certificate->certifies && certificate->certifies(local);
+    return local->type->certifies && local->type->certifies(local);
 }
 
 /* Whether the solver reads an optional setting. */

@@ -32,19 +32,8 @@ const char *pl_fact_name(unsigned number); /* the name of fact 1 << number in a 
 
 /* The result of evaluating v over the rows of all ranks. */
 typedef struct pl_evaluation {
-    double value;   /* the objective without its penalty */
-    double seconds; /* extra time, beyond what the solver computes anyway */
-    /* The remaining fields are for the dual bound of linear models (glm.h). The dual point is t. If the intercept is
-     * free, the heavier of its two sides is shrunk by `tilt` so that sum q t = 0. */
-    double b;         /* the intercept */
-    double conjugate; /* sum q loss*(-t) with t repaired, or an upper bound of it */
-    unsigned heavy;   /* the heavier side: 0 for t < 0, 1 for t > 0 */
-    double tilt;      /* in [0, 1]; 0 means no repair */
-    double pull;      /* sum q t z over the heavier side */
-    double reach;     /* sum q |t| |x| over the heavier side, which bounds the norm of its u */
-    bool softened;    /* t and the gradient are those of the smoothed loss */
-    bool penalised;   /* the next two are filled in, by solvers whose model has another layout than v */
-    double penalty, penalty_conjugate;
+    double value;    /* the objective without its penalty */
+    const void *own; /* a struct of the solver with what the problem's `bound` needs besides; NULL: nothing */
 } pl_evaluation;
 
 /* Computes up to PL_OWN_SCALARS sums over entries [begin, end) of v. */
@@ -66,9 +55,6 @@ typedef struct pl_point_seen {
     const double *u; /* v, or the reduced gradient if `gradient` says so */
     bool gradient;
     pl_entry_sums sums;
-    /* Repeats the evaluation at the dual point scale x t. */
-    parley_status (*rescale)(void *local, double scale, pl_evaluation *at, parley_error *error);
-    void *local;
 } pl_point_seen;
 
 /* What a point tells about the optimum. */
@@ -76,6 +62,7 @@ typedef struct pl_bound {
     double objective;
     double dual;     /* a lower bound of the optimum; -infinity if there is none */
     double gradient; /* norm of the gradient, if it measures the distance to the optimum; otherwise NaN */
+    bool softened;   /* the gradient is that of a smoothed objective, which only tells the scale of later ones */
 } pl_bound;
 
 /* A change of settings that may help. */

@@ -68,13 +68,6 @@ void pl_phase_end(pl_spans *spans) {
         resume(spans, &spans->open[spans->depth - 1], now);
 }
 
-void pl_spans_evaluated(pl_spans *spans, double seconds) {
-    spans->seconds[PL_IN_WORK] -= seconds;
-    spans->cpu[PL_IN_WORK] = fmax(0.0, spans->cpu[PL_IN_WORK] - seconds);
-    spans->seconds[PL_IN_EVALUATION] += seconds;
-    spans->cpu[PL_IN_EVALUATION] += seconds;
-}
-
 void pl_spans_worked(pl_spans *spans, unsigned k, double seconds, double fixed) {
     double compute = fmin(seconds, spans->seconds[PL_IN_WORK]);
     spans->worker[k].compute = compute;

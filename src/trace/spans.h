@@ -88,8 +88,6 @@ void pl_spans_begin_round(pl_spans *spans);
 void pl_spans_interrupt(pl_spans *spans);
 void pl_phase_begin(pl_spans *spans, pl_phase phase); /* may be inside another one, which it interrupts */
 void pl_phase_end(pl_spans *spans);
-/* Counts some seconds of the work just ended as evaluation. */
-void pl_spans_evaluated(pl_spans *spans, double seconds);
 /* Worker k computed for `seconds` of the work just ended, of which `fixed` are independent of H. */
 void pl_spans_worked(pl_spans *spans, unsigned k, double seconds, double fixed);
 /* Counts the processor time of the work just ended that no worker computed for the master: servers had it. */

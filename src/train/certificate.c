@@ -65,7 +65,7 @@ static bool too_far(const pl_run *run, double objective) {
 }
 
 /* Without a dual problem: the norm of the gradient relative to the first, or the relative change of the objective. */
-static void measure_progress(pl_run *run, const pl_bound *bound, bool softened) {
+static void measure_progress(pl_run *run, const pl_bound *bound) {
     pl_certificate *best = &run->best;
     if (run->type->by_change) {
         best->measure = fabs(best->reference - bound->objective) / fmax(fabs(bound->objective), DBL_MIN);
@@ -74,13 +74,9 @@ static void measure_progress(pl_run *run, const pl_bound *bound, bool softened) 
     } else if (!isnan(bound->gradient)) {
         if (!(best->reference > 0))
             best->reference = bound->gradient > 0 ? bound->gradient : 1.0;
-        if (!softened)
+        if (!bound->softened)
             best->measure = bound->gradient / best->reference;
     }
-}
-
-static parley_status rescale(void *local, double scale, pl_evaluation *at, parley_error *error) {
-    return ((pl_local *)local)->type->certificate->rescale(local, scale, at, error);
 }
 
 parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, parley_error *error) {
@@ -90,9 +86,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
                            .w = run->w,
                            .u = gradient ? run->tables.change : run->tables.v,
                            .gradient = gradient,
-                           .sums = pl_exchange_sums(run->exchange),
-                           .rescale = rescale,
-                           .local = run->local};
+                           .sums = pl_exchange_sums(run->exchange)};
     parley_status status = run->type->bound(run->problem, &point, &bound, error);
     if (status != PARLEY_OK)
         return status;
@@ -113,7 +107,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     if (best->exists)
         best->dual = fmax(best->dual, bound.dual);
     else
-        measure_progress(run, &bound, at->softened);
+        measure_progress(run, &bound);
     return PARLEY_OK;
 }
 

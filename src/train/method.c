@@ -289,8 +289,8 @@ static parley_status check_effect(const pl_method *method, const parley_settings
     if (status != PARLEY_OK)
         return status;
     bool measures = *settings->validation || settings->validation_fraction > 0;
-    if (settings->evaluate_every > 1 && local->certificate && local->certificate->certifies &&
-        settings->batch_fraction >= 1 && !measures && !method->exchange->async)
+    if (settings->evaluate_every > 1 && local->certifies && settings->batch_fraction >= 1 && !measures &&
+        !method->exchange->async)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--evaluate-every has no effect with %s x %s, which evaluates every round anyway", local->name,
                        method->combine->name);

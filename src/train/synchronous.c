@@ -64,7 +64,6 @@ static void weigh_update(pl_run *run, unsigned k) {
 /* Lays out the data to reduce, so that the barrier of the round's sums serves for the reduction too. */
 static parley_status offer(pl_run *run, parley_error *error) {
     (void)error;
-    pl_spans_evaluated(&run->spans, run->at.seconds);
     for (unsigned k = 0; k < run->rows.team.hosted; k++) {
         pl_spans_worked(&run->spans, k, run->update[k].seconds, run->update[k].fixed);
         weigh_update(run, k);

@@ -176,7 +176,6 @@ static parley_status open_means(const pl_setup *setup, pl_local **out, parley_er
 
 static const char *const reads[] = {"local_epochs", NULL};
 static const pl_local_restart restart = {.start = start};
-static const pl_local_certificate certificate = {.certifies = certifies};
 
 const pl_local_type kmeans_lloyd = {
     .name = "lloyd",
@@ -202,7 +201,7 @@ const pl_local_type kmeans_means = {
     .problem = &kmeans_problem,
     .traits = PL_GIVES_GRADIENTS,
     .restart = &restart,
-    .certificate = &certificate,
+    .certifies = certifies,
     .bytes = bytes,
     .open = open_means,
     .work = work,

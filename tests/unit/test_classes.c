@@ -529,7 +529,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
         for (unsigned n = 0; n < 20; n++) {
             double w[CLASSES * (FEATURES + 1)], u[CLASSES * (FEATURES + 1)] = {0}, none[CLASSES] = {0};
             double *b = glm->intercept == PL_NO_INTERCEPT ? none : w + CLASSES * FEATURES, conjugate = 0;
-            pl_evaluation at;
+            pl_linear_evaluation at;
             parley_error error = {0};
             random_margins(&stream, CLASSES * (FEATURES + 1), 0.5, w);
             random_duals(&problem, &stream, t);

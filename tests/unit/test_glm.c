@@ -315,7 +315,7 @@ static double plain_dual(const team_problem *problem, const double *t) {
 }
 
 /* Shrinks the heavier side of t as an evaluation does. */
-static void repair(const pl_evaluation *at, const double *t, double *repaired) {
+static void repair(const pl_linear_evaluation *at, const double *t, double *repaired) {
     for (uint64_t i = 0; i < ROWS; i++)
         repaired[i] = t[i] * ((t[i] > 0) == (at->heavy == 1) ? 1.0 - at->tilt : 1.0);
 }
@@ -327,7 +327,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
         team_problem problem = open_problem(forms[f]);
         for (unsigned n = 0; n < DRAWS; n++) {
             double t[ROWS], fixed[ROWS], z[ROWS], w[COLUMNS + 1], sum = 0;
-            pl_evaluation at;
+            pl_linear_evaluation at;
             parley_error error = {0};
             random_vector(&stream, w, COLUMNS + 1);
             for (uint64_t i = 0; i < ROWS; i++)
@@ -364,7 +364,7 @@ static void pull_and_reach_bound_what_the_repair_takes_away(void **state) {
         team_problem problem = open_problem(forms[f]);
         double t[ROWS], z[ROWS], w[COLUMNS + 1], u[COLUMNS] = {0}, product = 0, norm2 = 0;
         const pl_matrix *x = &problem.data->x;
-        pl_evaluation at;
+        pl_linear_evaluation at;
         parley_error error = {0};
         random_vector(&stream, w, COLUMNS + 1);
         for (uint64_t i = 0; i < ROWS; i++)
@@ -392,7 +392,7 @@ static void scaled_conjugates_are_those_of_the_scaled_point(void **state) {
     for (unsigned f = 0; f < COUNT(forms); f++) {
         team_problem problem = open_problem(forms[f]);
         double z[ROWS], expected = 0;
-        pl_evaluation at = {.b = 0.3, .heavy = 1, .tilt = 0.25};
+        pl_linear_evaluation at = {.b = 0.3, .heavy = 1, .tilt = 0.25};
         parley_error error = {0};
         random_vector(&stream, z, ROWS);
         assert_done(pl_conjugate_rows(&problem.glm, &problem.team, z, NULL, &(pl_softening){0}, 0.5, &at, &error),

@@ -51,7 +51,7 @@ static double plain(const team_problem *problem, const double *w, double c, doub
 static double improve(team_problem *problem, double *w) {
     double z[ROWS];
     parley_error error = {0};
-    pl_evaluation at = {.b = problem->glm.intercept == PL_NO_INTERCEPT ? 0.0 : w[COLUMNS]};
+    pl_linear_evaluation at = {.b = problem->glm.intercept == PL_NO_INTERCEPT ? 0.0 : w[COLUMNS]};
     pl_margins(&problem->glm, &problem->team, w, z);
     at.value = plain(problem, w, 1.0, 0.0) - pl_penalty(&problem->glm, w, 0, problem->glm.base.size);
     assert_done(pl_rescale_hinge(&problem->glm, &problem->team, z, w, &at, &error), &error);

@@ -166,8 +166,9 @@ static unsigned solve(bench *bench, double *objective) {
             bench->v[i] += update.value[i];
         pl_local_scd.commit(bench->local, 0, 1.0);
         assert_done(pl_local_scd.evaluate(bench->local, bench->v, bench->w, &update, &at, &error), &error);
-        *objective = at.value + at.penalty;
-        if (*objective + at.conjugate + at.penalty_conjugate <= bench->settings.gap * bench->null)
+        const pl_linear_evaluation *seen = at.own;
+        *objective = seen->value + seen->penalty;
+        if (*objective + seen->conjugate + seen->penalty_conjugate <= bench->settings.gap * bench->null)
             return round;
     }
     fail();

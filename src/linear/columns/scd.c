@@ -216,7 +216,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     pl_scd *self = (pl_scd *)local;
     (void)update;
     parley_status status = pl_scd_certify(self, v, error);
-    *evaluation = self->evaluation;
+    *evaluation = pl_evaluation_of(&self->evaluation);
     return status == PARLEY_OK ? primal(local, v, w, error) : status;
 }
 

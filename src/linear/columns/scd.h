@@ -111,7 +111,8 @@ typedef struct pl_scd {
     bool penalty_known;              /* the next three are for the current penalty */
     double objective, gap;           /* at v */
     double largest;                  /* |u_j| */
-    pl_evaluation found, evaluation; /* over the rows, t not repaired; and as the loop needs it */
+    pl_linear_evaluation found;      /* over the rows, with t not repaired */
+    pl_linear_evaluation evaluation; /* the same as the loop needs it */
     double l1_before;                /* l1 before it was reduced; 0 if it was not */
     double l1_last;                  /* l1 of `last`; 0 if there is none */
     double l1_then;                  /* l1 when the working sets were last chosen; 0: never */

@@ -238,11 +238,11 @@ static parley_status sum_columns(pl_scd *self, double *sums, parley_error *error
 }
 
 /* Computes D at t, or at c t if that is better or the only feasible point. */
-static parley_status judge(pl_scd *self, const double *sums, pl_evaluation *at, parley_error *error) {
+static parley_status judge(pl_scd *self, const double *sums, pl_linear_evaluation *at, parley_error *error) {
     const pl_glm *glm = self->glm;
     parley_status status = PARLEY_OK;
     double plain = -INFINITY, scale = self->largest > glm->base.l1 ? glm->base.l1 / self->largest : 1.0;
-    pl_evaluation scaled = *at;
+    pl_linear_evaluation scaled = *at;
     at->penalised = true;
     at->penalty = sums[SUM_PENALTY];
     if (glm->base.l2 > 0) {
@@ -335,7 +335,7 @@ parley_status pl_scd_certify(pl_scd *self, const double *v, parley_error *error)
         status = look_columns(self, v, error);
     if (status != PARLEY_OK || self->penalty_known)
         return status;
-    pl_evaluation at = self->found;
+    pl_linear_evaluation at = self->found;
     status = sum_columns(self, sums, error);
     if (status == PARLEY_OK)
         status = judge(self, sums, &at, error);

@@ -3,7 +3,7 @@
 #include "linear/columns/scd.h"
 #include "linear/rows/order.h"
 
-static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
+static void list_evaluation(pl_state *state, const char *name, pl_linear_evaluation *at) {
     PL_STATE_VALUES(state, name, PL_UNSURE(at->b), PL_UNSURE(at->value), PL_UNSURE(at->conjugate),
                     PL_WITHIN(at->heavy, 0, 1), PL_UNSURE(at->tilt), PL_UNSURE(at->pull), PL_UNSURE(at->reach),
                     PL_VALUE(at->softened), PL_VALUE(at->penalised), PL_UNSURE(at->penalty),

@@ -343,24 +343,31 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     return PARLEY_OK;
 }
 
-static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
-                              parley_error *error) {
-    pl_sdca *self = (pl_sdca *)local;
+/* Evaluates one output, whose margins at w are known, and writes the best intercept to w. */
+static parley_status evaluate_rows(pl_sdca *self, const double *v, double *w, parley_error *error) {
     const pl_glm *glm = self->glm;
-    parley_status status = primal(local, v, w, error);
-    (void)update;
-    pl_margins(glm, self->team, w, self->z);
-    if (glm->classes > 1)
-        return pl_sdca_evaluate_classes(self, w, evaluation, error);
     double b = intercept(self, v, 0);
+    parley_status status = PARLEY_OK;
     if (pl_centres(glm))
         status = pl_centre(glm, self->team, self->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->base.data->x.columns] = self->b[0] = b;
     if (status == PARLEY_OK)
-        status = pl_evaluate_rows(glm, self->team, self->z, b, self->t, evaluation, error);
+        status = pl_evaluate_rows(glm, self->team, self->z, b, self->t, &self->at, error);
     if (status == PARLEY_OK && !self->plain)
-        status = pl_rescale_hinge(glm, self->team, self->z, w, evaluation, error);
+        status = pl_rescale_hinge(glm, self->team, self->z, w, &self->at, error);
+    return status;
+}
+
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    pl_sdca *self = (pl_sdca *)local;
+    parley_status status = primal(local, v, w, error);
+    (void)update;
+    pl_margins(self->glm, self->team, w, self->z);
+    if (status == PARLEY_OK)
+        status = self->glm->classes > 1 ? pl_sdca_evaluate_classes(self, w, error) : evaluate_rows(self, v, w, error);
+    *evaluation = pl_evaluation_of(&self->at);
     return status;
 }
 

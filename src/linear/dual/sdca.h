@@ -67,8 +67,9 @@ typedef struct pl_sdca {
     pl_span copies;        /* memory of `u` and `current`, on huge pages because access is random */
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
-    double *b0; /* one per class */
-    double *b;  /* the intercepts at the last evaluation */
+    double *b0;              /* one per class */
+    double *b;               /* the intercepts at the last evaluation */
+    pl_linear_evaluation at; /* the last evaluation */
     double sigma, momentum;
     bool in_step;  /* in place, and the lanes' copies are equal to v */
     bool in_place; /* the u of a single worker is v itself */
@@ -123,7 +124,7 @@ bool pl_sdca_wake(pl_sdca *sdca);
 /* sdca_classes.c: makes a step on one row of several classes. */
 void pl_sdca_step_classes(pl_sdca *sdca, pl_stepper *stepper, uint64_t row);
 /* Evaluates several classes, whose margins at w are in sdca->z, and writes the best intercepts to w. */
-parley_status pl_sdca_evaluate_classes(pl_sdca *sdca, double *w, pl_evaluation *evaluation, parley_error *error);
+parley_status pl_sdca_evaluate_classes(pl_sdca *sdca, double *w, parley_error *error);
 
 /* sdca_lanes.c: adds the changes that the lanes made in a piece, as far as it is safe. */
 void pl_lanes_sync(pl_sdca *sdca);

@@ -44,7 +44,7 @@ void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
         stepper->u[x->columns * classes + c] += t[c];
 }
 
-parley_status pl_sdca_evaluate_classes(pl_sdca *self, double *w, pl_evaluation *evaluation, parley_error *error) {
+parley_status pl_sdca_evaluate_classes(pl_sdca *self, double *w, parley_error *error) {
     const pl_glm *glm = self->glm;
     double none[PL_MOST_CLASSES] = {0}, *b = none;
     parley_status status = PARLEY_OK;
@@ -53,5 +53,5 @@ parley_status pl_sdca_evaluate_classes(pl_sdca *self, double *w, pl_evaluation *
     if (pl_centres(glm))
         status = pl_classes_centre(glm, self->team, self->z, NULL, PL_SDCA_CENTRED, b, error);
     memcpy(self->b, b, glm->classes * sizeof *b);
-    return status == PARLEY_OK ? pl_classes_evaluate(glm, self->team, self->z, b, self->t, evaluation, error) : status;
+    return status == PARLEY_OK ? pl_classes_evaluate(glm, self->team, self->z, b, self->t, &self->at, error) : status;
 }

@@ -33,7 +33,7 @@ static void slope_task(void *context, unsigned task) {
 }
 
 /* Repairs t so that sum q t = 0, as the evaluation did, and computes q t. */
-static void weigh(const starting *starting, const pl_evaluation *at) {
+static void weigh(const starting *starting, const pl_linear_evaluation *at) {
     pl_sdca *self = starting->of;
     const pl_glm *glm = self->glm;
     uint64_t classes = glm->classes;
@@ -66,7 +66,7 @@ parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_
     pl_sdca *self = (pl_sdca *)local;
     const pl_glm *glm = self->glm;
     starting starting = {.of = self, .a = self->t_round, .b = self->b};
-    pl_evaluation at = {0};
+    pl_linear_evaluation at = {0};
     self->in_step = false;
     pl_sdca_wake(self);
     pl_margins(glm, self->team, w, self->z);
@@ -104,7 +104,7 @@ parley_status pl_sdca_rejoin(pl_local *local, const double *w, double *v, parley
     starting starting = {.of = self, .a = self->t_round, .b = self->b};
     self->in_step = false;
     pl_sdca_wake(self);
-    weigh(&starting, &(pl_evaluation){0});
+    weigh(&starting, &(pl_linear_evaluation){0});
     parley_status status = pl_weighted_rows(glm, self->team, starting.a, v, error);
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT && status == PARLEY_OK; c++) {
         uint64_t at = columns * classes + c;

@@ -79,6 +79,15 @@ static void precondition(pl_gradient *self, const double *v, pl_update *update) 
     update->count = 2 * self->glm->base.size;
 }
 
+static parley_status rescale(void *solver, double scale, pl_linear_evaluation *at, parley_error *error) {
+    pl_gradient *self = solver;
+    if (self->glm->classes > 1)
+        return pl_classes_conjugate(self->glm, self->team, self->z, self->b, NULL, pl_gradient_softening(self), scale,
+                                    at, error);
+    return pl_conjugate_rows(self->glm, self->team, self->z, self->t, &self->soft, scale, at, error);
+}
+
+/* Makes the evaluation from the sums of all workers. */
 static parley_status sum_sides(pl_gradient *self, pl_evaluation *evaluation, parley_error *error) {
     const pl_team *team = self->team;
     uint64_t each = self->sides_each;
@@ -92,10 +101,13 @@ static parley_status sum_sides(pl_gradient *self, pl_evaluation *evaluation, par
     if (status != PARLEY_OK)
         return status;
     if (self->glm->classes > 1)
-        pl_classes_fill(self->glm, sums, evaluation);
+        pl_classes_fill(self->glm, sums, &self->at);
     else
-        pl_evaluation_fill(self->glm, sums, self->b[0], evaluation);
-    evaluation->softened = self->soft.mu > 0;
+        pl_evaluation_fill(self->glm, sums, self->b[0], &self->at);
+    self->at.softened = self->soft.mu > 0;
+    self->at.rescale = rescale;
+    self->at.solver = self;
+    *evaluation = pl_evaluation_of(&self->at);
     return status;
 }
 
@@ -171,14 +183,6 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
         status = visit_all(self, v, find_margins(self, v), update, evaluation, error);
     put_intercepts(self, w);
     return status;
-}
-
-static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
-    pl_gradient *self = (pl_gradient *)local;
-    if (self->glm->classes > 1)
-        return pl_classes_conjugate(self->glm, self->team, self->z, self->b, NULL, pl_gradient_softening(self), scale,
-                                    evaluation, error);
-    return pl_conjugate_rows(self->glm, self->team, self->z, self->t, &self->soft, scale, evaluation, error);
 }
 
 /* Nothing to do: the combine handles the penalty. */
@@ -504,7 +508,6 @@ void pl_gradient_at(pl_local *local, const double *t) { ((pl_gradient *)local)->
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
 static const pl_local_restart restart = {.start = start, .renew = renew};
-static const pl_local_certificate certificate = {certifies, rescale};
 static const pl_local_async async = {prepare_async, work_async, entries_read};
 
 const pl_local_type pl_local_gradient = {
@@ -514,13 +517,13 @@ const pl_local_type pl_local_gradient = {
     .traits = PL_GIVES_GRADIENTS | PL_EVALUATES_GRADIENT,
     .settings = reads,
     .restart = &restart,
-    .certificate = &certificate,
     .async = &async,
     .bytes = bytes,
     .open = open_gradient,
     .work = work,
     .evaluate = evaluate,
     .answer = answer,
+    .certifies = certifies,
     .evaluate_passes = evaluate_passes,
     .round_passes = round_passes,
     .commit = commit,

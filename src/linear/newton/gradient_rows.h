@@ -32,6 +32,7 @@ typedef struct pl_gradient {
     double *sums;  /* hosted x lanes x width columns of `size` entries */
     double *sides; /* of each lane: `sides_each` sums of the evaluation */
     uint64_t sides_each;
+    pl_linear_evaluation at;  /* the latest evaluation */
     double *seconds;          /* of each lane */
     pl_outer_products *outer; /* of each lane: collects rows for the curvature */
     double *slopes;           /* several classes: of a stretch of rows, per lane */

@@ -184,7 +184,7 @@ static double entropy(const double *p, uint64_t count) {
 }
 
 /* Replacing p by (1 - tilt) p + tilt blend makes its mean equal to the class frequencies. */
-static void fill_softmax(const pl_glm *glm, const double *sums, pl_evaluation *out) {
+static void fill_softmax(const pl_glm *glm, const double *sums, pl_linear_evaluation *out) {
     pl_repair *repair = glm->repair;
     const double *margins = sums + SUM_CLASSES, *means = margins + glm->classes;
     double tilt = 0, pull = -sums[SUM_PULL], squared = 0;
@@ -204,7 +204,7 @@ static void fill_softmax(const pl_glm *glm, const double *sums, pl_evaluation *o
 }
 
 /* Each class has its own heavier side. Together they move u by the root of the sum of squares over classes. */
-static void fill_sides(const pl_glm *glm, const double *sums, pl_evaluation *out) {
+static void fill_sides(const pl_glm *glm, const double *sums, pl_linear_evaluation *out) {
     double conjugate = 0, pull = 0, squared = 0, most = 0;
     for (uint64_t c = 0; c < glm->classes; c++) {
         const double *low = sums + 1 + 2 * PL_SIDE_SUMS * c;
@@ -224,8 +224,8 @@ static void fill_sides(const pl_glm *glm, const double *sums, pl_evaluation *out
     out->reach = most > 0 ? sqrt(squared) / most : 0.0;
 }
 
-void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out) {
-    *out = (pl_evaluation){.value = sums[SUM_LOSS]};
+void pl_classes_fill(const pl_glm *glm, const double *sums, pl_linear_evaluation *out) {
+    *out = (pl_linear_evaluation){.value = sums[SUM_LOSS]};
     glm->repair->tilt = 0;
     if (!glm->loss->together) {
         fill_sides(glm, sums, out);
@@ -296,14 +296,14 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
 }
 
 parley_status pl_classes_conjugate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                   const double *t, const pl_softening *soft, double scale, pl_evaluation *at,
+                                   const double *t, const pl_softening *soft, double scale, pl_linear_evaluation *at,
                                    parley_error *error) {
     rows rows = {glm, z, b, t, soft, scale};
     return pl_classes_total(glm, team, conjugate_row, &rows, 1, &at->conjugate, error);
 }
 
 parley_status pl_classes_evaluate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                  const double *t, pl_evaluation *out, parley_error *error) {
+                                  const double *t, pl_linear_evaluation *out, parley_error *error) {
     rows rows = {glm, z, b, t, NULL, 1.0};
     double *sums = glm->repair->sums;
     parley_status status = pl_classes_total(glm, team, evaluate_row, &rows, pl_classes_sums(glm), sums, error);

@@ -60,7 +60,7 @@ double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const do
  * `loss`. */
 void pl_classes_visit_rows(const pl_glm *glm, uint64_t first, uint64_t rows, const double *z, const double *b,
                            const pl_softening *soft, double *slope, double *loss, double *sums);
-void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out);
+void pl_classes_fill(const pl_glm *glm, const double *sums, pl_linear_evaluation *out);
 /* The C x C second derivatives of row i's loss by its margins, at z + b. `slope` is what pl_classes_visit computed
  * there. */
 void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
@@ -79,9 +79,9 @@ void pl_classes_repair(const pl_glm *glm, uint64_t i, double *t);
 parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *soft,
                                 double tolerance, double *b, parley_error *error);
 parley_status pl_classes_evaluate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                  const double *t, pl_evaluation *out, parley_error *error);
+                                  const double *t, pl_linear_evaluation *out, parley_error *error);
 parley_status pl_classes_conjugate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                   const double *t, const pl_softening *soft, double scale, pl_evaluation *at,
+                                   const double *t, const pl_softening *soft, double scale, pl_linear_evaluation *at,
                                    parley_error *error);
 
 #endif

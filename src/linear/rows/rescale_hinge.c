@@ -93,8 +93,8 @@ static parley_status refine(search *at, unsigned chosen, parley_error *error) {
     return status == PARLEY_OK ? narrow(at, at->c, low, at->best_c, error) : status;
 }
 
-parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
-                               parley_error *error) {
+parley_status pl_rescale_hinge(const pl_glm *glm, const pl_team *team, const double *z, double *w,
+                               pl_linear_evaluation *out, parley_error *error) {
     uint64_t columns = glm->base.data->x.columns;
     search at = {.glm = glm, .team = team, .z = z, .b = out->b, .penalty = pl_penalty(glm, w, 0, glm->base.size)};
     unsigned chosen;

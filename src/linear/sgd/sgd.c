@@ -291,10 +291,6 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     return status == PARLEY_OK ? pl_local_gradient.evaluate(sgd->gradient, v, w, update, evaluation, error) : status;
 }
 
-static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
-    return pl_local_gradient.certificate->rescale(((pl_sgd *)local)->gradient, scale, evaluation, error);
-}
-
 /* Two passes that only read, in order, cost four fifths of one that steps. */
 static double evaluate_passes(const pl_local *local) {
     (void)local;
@@ -383,7 +379,6 @@ static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint
 }
 
 static const pl_local_restart restart = {.start = start};
-static const pl_local_certificate certificate = {.rescale = rescale};
 static const pl_local_async async = {prepare_async, work_async, entries_read};
 
 const pl_local_type pl_local_sgd = {
@@ -394,7 +389,6 @@ const pl_local_type pl_local_sgd = {
     .traits = PL_GIVES_CHANGES | PL_EVALUATES_GRADIENT | PL_STEPS_IN_V | PL_MAY_BE_ADDED,
     .settings = reads,
     .restart = &restart,
-    .certificate = &certificate,
     .async = &async,
     .check = check,
     .bytes = pl_sgd_bytes,
