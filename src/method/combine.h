@@ -93,12 +93,16 @@ typedef struct pl_combine_type {
      * needed. */
     void (*adjust)(pl_combine *combine, double rate, double objective);
     bool (*stalled)(pl_combine *combine); /* as in local.h */
+    /* Simplifies the model w of a run that has reached its target, by changes that cost at most `gap` each. Returns
+     * whether there were any. NULL: `reserve` is 0. */
+    bool (*polish)(const pl_combine *combine, double gap, double *w);
     void (*state)(pl_combine *combine, pl_state *state);
     void (*close)(pl_combine *combine);
 } pl_combine_type;
 
 struct pl_combine {
     const pl_combine_type *type;
+    double reserve; /* part of the target that the run leaves for `polish` */
 };
 
 /* The share of a worker's update, given its weight and the sum of all weights. Rounding must not move a dual variable

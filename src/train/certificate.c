@@ -12,7 +12,6 @@
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
 #define WORK_PER_CHANGE 4.0      /* the same if the change of the objective decides when to stop */
 #define SOONEST 4.0              /* least work before the next evaluation, as a multiple of its cost */
-#define ROOM 0.5                 /* of the target, if small entries will be dropped at the end */
 #define TRUST 5.0                /* estimates that are wrong by this factor are no longer shown */
 #define WINDOW 300               /* a stall is this many rounds without progress */
 #define TELL_ROUNDS 12           /* rounds between two measurements of how fast the gap falls */
@@ -31,15 +30,8 @@ double pl_relative_gap(const pl_certificate *best) {
                          : 0.0; /* avoids 0 / 0 if the first model is perfect */
 }
 
-bool pl_smooths_l1(const pl_run *run) {
-    unsigned facts = run->problem->facts;
-    return run->method.combine && run->method.combine->softens &&
-           (facts & (PL_FACT_SOFTENS | PL_FACT_L2)) == PL_FACT_SOFTENS &&
-           (!(facts & PL_FACT_SMOOTH) || facts & PL_FACT_DUAL) && run->problem->l1 > 0;
-}
-
 bool pl_reached(const pl_run *run) {
-    return run->target > 0 && pl_relative_gap(&run->best) <= run->target * (pl_smooths_l1(run) ? ROOM : 1.0);
+    return run->target > 0 && pl_relative_gap(&run->best) <= run->target * (1.0 - run->combine->reserve);
 }
 
 /* Workers compute residuals when they visit their rows, on average in the middle of the round. By its end the gap has

@@ -172,20 +172,6 @@ static parley_status look_again(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Copies the best model without entries that cost less than the gap that the run may leave. Returns whether there are
- * any. */
-static bool copy_without_small(const pl_run *run, double *w) {
-    double least = run->target * run->best.scale;
-    bool found = false;
-    for (uint64_t j = 0; j < run->problem->size; j++) {
-        double cost = pl_l1_at(run->problem, j) * fabs(run->best.w[j]);
-        bool small = cost > 0 && cost <= least;
-        w[j] = small ? 0.0 : run->best.w[j];
-        found = found || small;
-    }
-    return found;
-}
-
 /* Evaluates the model `w`, which replaces the best one if it reaches the target too. */
 static parley_status replace_best(pl_run *run, const double *w, parley_error *error) {
     pl_certificate best = run->best;
@@ -207,14 +193,17 @@ static parley_status replace_best(pl_run *run, const double *w, parley_error *er
     return status == PARLEY_STOPPED ? PARLEY_OK : status;
 }
 
-/* Makes entries 0 that a smoothed L1 penalty leaves near 0. */
-static parley_status drop_small(pl_run *run, parley_error *error) {
-    const pl_problem *problem = run->problem;
+/* Lets the combine simplify the best model. */
+static parley_status polish(pl_run *run, parley_error *error) {
+    uint64_t size = run->problem->size;
     double *w;
-    if (!pl_smooths_l1(run) || run->validation.rows)
+    if (run->combine->reserve == 0 || run->validation.rows)
         return PARLEY_OK;
-    parley_status status = pl_take(&w, problem->size, sizeof *w, "the model", error);
-    if (status == PARLEY_OK && copy_without_small(run, w))
+    parley_status status = pl_take(&w, size, sizeof *w, "the model", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(w, run->best.w, size * sizeof *w);
+    if (run->method.combine->polish(run->combine, run->target * run->best.scale, w))
         status = replace_best(run, w, error);
     pl_free(w);
     return status;
@@ -316,6 +305,6 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && !ended)
         status = pl_coordinator_settle(run, error);
     if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop == PARLEY_CONVERGED)
-        status = drop_small(run, error);
+        status = polish(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

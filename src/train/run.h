@@ -247,9 +247,7 @@ parley_status pl_place_again(pl_run *run, unsigned workers, unsigned lanes, pl_r
 /* certificate.c */
 double pl_gap(const pl_certificate *best);          /* NaN without a dual problem */
 double pl_relative_gap(const pl_certificate *best); /* to be compared with the target */
-/* Whether the method smooths an L1 penalty, which leaves entries near 0 that are 0 at the optimum. */
-bool pl_smooths_l1(const pl_run *run);
-bool pl_reached(const pl_run *run); /* whether the target is reached */
+bool pl_reached(const pl_run *run);                 /* whether the target is reached */
 /* Takes an evaluation of v into account. run->w is the model behind v. With `gradient`, the change table holds the
  * reduced gradient there. */
 parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool gradient, parley_error *error);

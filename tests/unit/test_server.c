@@ -111,7 +111,7 @@ static void run_task(void *context, unsigned task) {
 /* Runs stretches on this rank, with a combine that adds. */
 static parley_status run_stretches(rank_tasks *tasks, pl_setup *setup, void (*task)(void *, unsigned), double *tables,
                                    parley_error *error) {
-    pl_combine combine = {&pl_combine_sum};
+    pl_combine combine = {.type = &pl_combine_sum};
     pl_local local = {&counting};
     pl_engine *engine = tasks->team->engine;
     parley_status status = tasks->bench->type->open(setup, false, &tasks->exchange, error);

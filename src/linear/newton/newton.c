@@ -96,6 +96,7 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     self->base.type = &pl_combine_newton;
     self->glm = pl_glm_of(setup->problem);
     self->hard = pl_smoothing_begin(self->glm, setup->target);
+    self->base.reserve = pl_smoothing_reserve(self->glm);
     self->target = setup->target;
     self->damps = pl_smooths_penalty(self->glm);
     self->curved = true;
@@ -346,6 +347,10 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return true;
 }
 
+static bool polish(const pl_combine *combine, double gap, double *w) {
+    return pl_drop_small(((const newton *)combine)->glm, gap, w);
+}
+
 static void ask(const pl_combine *combine, pl_round *round) {
     const newton *self = (const newton *)combine;
     round->columns = self->curved ? round->columns : 1;
@@ -418,6 +423,7 @@ const pl_combine_type pl_combine_newton = {
     .open = open_newton,
     .ask = ask,
     .propose = propose,
+    .polish = polish,
     .state = state,
     .close = close_newton,
 };

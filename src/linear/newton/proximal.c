@@ -111,7 +111,7 @@ static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parl
     if (status != PARLEY_OK)
         return status;
     pl_arrow curvature = pl_curvature_shape(glm);
-    *self = (proximal){.base = {&pl_combine_proximal},
+    *self = (proximal){.base = {&pl_combine_proximal, pl_smoothing_reserve(glm)},
                        .glm = glm,
                        .blocks = pl_curvature_blocks(glm),
                        .rows = pl_arrow_rows(&curvature),
@@ -241,6 +241,7 @@ static void renew(pl_combine *combine) {
         }
     }
     self->l2 = self->glm->base.l2;
+    self->base.reserve = pl_smoothing_reserve(self->glm);
     self->hard = pl_smoothing_begin(self->glm, self->hard.target);
     self->curved = self->glm->loss->soften || !(self->first > 0);
     self->first = 0;
@@ -329,6 +330,10 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return true;
 }
 
+static bool polish(const pl_combine *combine, double gap, double *w) {
+    return pl_drop_small(((const proximal *)combine)->glm, gap, w);
+}
+
 static void ask(const pl_combine *combine, pl_round *round) {
     const proximal *self = (const proximal *)combine;
     round->columns = self->curved ? round->columns : 1;
@@ -384,6 +389,7 @@ const pl_combine_type pl_combine_proximal = {
     .renew = renew,
     .ask = ask,
     .propose = propose,
+    .polish = polish,
     .state = state,
     .close = close_proximal,
 };

@@ -13,6 +13,7 @@
 #define SOLVED 1e-6         /* relative to the first slope, or to the error of smoothing */
 #define STEPS 25            /* most steps at one mu; */
 #define LINEAR_STEPS 50     /* without an L2 penalty; with several classes, each of which has its own kinks, more */
+#define RESERVE 0.5         /* part of the target, if small entries will be dropped at the end */
 #define NEAR 10.0           /* multiple of the target below which smoothed kinks are solved until rounding */
 
 /* So large that most labels are where the best constant has curvature. */
@@ -80,4 +81,17 @@ void pl_smoothing_next(pl_smoothing *self, const pl_glm *glm, const pl_softened_
         harden_kinks(self, glm, round);
     else if (self->softness > 0)
         harden_narrow(self, glm, round);
+}
+
+double pl_smoothing_reserve(const pl_glm *glm) { return pl_smooths_penalty(glm) && glm->base.l1 > 0 ? RESERVE : 0.0; }
+
+bool pl_drop_small(const pl_glm *glm, double gap, double *w) {
+    bool found = false;
+    for (uint64_t j = 0; j < glm->base.size; j++) {
+        double cost = pl_l1_at(&glm->base, j) * fabs(w[j]);
+        bool small = cost > 0 && cost <= gap;
+        w[j] = small ? 0.0 : w[j];
+        found = found || small;
+    }
+    return found;
 }

@@ -31,6 +31,12 @@ static inline bool pl_smooths_penalty(const pl_glm *glm) {
            (!glm->loss->smooth || (glm->base.l1 > 0 && glm->least_factor > 0));
 }
 
+/* The part of a run's target that is kept for pl_drop_small: a smoothed L1 penalty leaves entries near 0 that are 0 at
+ * the optimum. */
+double pl_smoothing_reserve(const pl_glm *glm);
+/* Makes entries of the model w 0 whose L1 penalty is at most `gap`. Returns whether there are any. */
+bool pl_drop_small(const pl_glm *glm, double gap, double *w);
+
 pl_smoothing pl_smoothing_begin(const pl_glm *glm, double target);
 /* Decides on mu of the next round. */
 void pl_smoothing_next(pl_smoothing *self, const pl_glm *glm, const pl_softened_round *round);
