@@ -243,6 +243,13 @@ double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, ui
 /* max pull / factor of scale u over penalised j */
 double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
 
+/* Scalars of updates for the combine `add`. */
+enum {
+    PL_SUM_SPREAD, /* |change - momentum x last change|^2, in the metric of the sub-problem */
+    PL_SUM_CHANGE, /* |change|^2 */
+    PL_SUM_TURN    /* change . last change */
+};
+
 /* The metric of sub-problems by entry: 1 / l2. For an intercept it includes the proximal term mu. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
     return 1.0 / (j < glm->base.data->x.columns * glm->classes ? glm->base.l2

@@ -20,7 +20,7 @@ enum {
     PL_GIVES_GRADIENTS = 2,      /* its updates are gradients */
     PL_KNOWS_SIGMA = 4,          /* its changes come from sub-problems that depend on sigma */
     PL_KNOWS_MOMENTUM = 8,       /* it starts ahead by the round's momentum */
-    PL_ESTIMATES_GAP = 16,       /* it fills in PL_SUM_RESIDUAL */
+    PL_ESTIMATES_GAP = 16,       /* its updates have a residual */
     PL_ONLY_READS_V = 32,        /* it only reads v, and in order, so that several ranks may share one v */
     PL_STEPS_IN_V = 64,          /* it can work with setup->in_place */
     PL_OWNS_COLUMNS = 128,       /* its workers own columns (setup->columns), and v has an entry for each row */
@@ -29,16 +29,8 @@ enum {
                                     its rate depends on setup->adds */
 };
 
-/* Sums over a worker's rows that are sent with its update or answer a probe. */
-typedef enum pl_scalar {
-    PL_SUM_LOSS,     /* sum q loss(z) at the probed step */
-    PL_SUM_SLOPE,    /* its derivative by the step */
-    PL_SUM_RESIDUAL, /* estimate of the worker's share of the duality gap, from its visits to its rows */
-    PL_SUM_SPREAD,   /* |change - momentum x last change|^2, in the metric of the sub-problem */
-    PL_SUM_CHANGE,   /* |change|^2 */
-    PL_SUM_TURN,     /* change . last change */
-    PL_SCALARS
-} pl_scalar;
+/* Room for scalars of an update, whose meaning is between a combine and the solvers of its problem. */
+#define PL_SCALARS 6
 
 typedef struct pl_update {
     double shrink, weight;
@@ -47,10 +39,11 @@ typedef struct pl_update {
     bool wide;             /* value has room for every entry of v, otherwise only for these */
     uint64_t row;          /* entries in a row of v, which is a table laid out by rows; 0 means 1 */
     double *value;
-    double scalars[PL_SCALARS];
-    double seconds; /* computing time */
-    double fixed;   /* fixed overhead per round, independent of H, included in `seconds`; 0 if unknown */
-    double passes;  /* passes over the worker's shard */
+    double scalars[PL_SCALARS]; /* are summed over workers */
+    double residual;            /* estimate of the worker's share of the duality gap, from its visits to its rows */
+    double seconds;             /* computing time */
+    double fixed;               /* fixed overhead per round, independent of H, included in `seconds`; 0 if unknown */
+    double passes;              /* passes over the worker's shard */
 } pl_update;
 
 /* A round, as local solvers see it. */

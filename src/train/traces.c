@@ -115,7 +115,7 @@ static void fill_sums(const pl_run *run, unsigned k, double *sums) {
     const pl_update *update = &run->update[k];
     sums[PASSES] = update->passes * share_of_data(run, k);
     sums[SHRINK] = run->share[k] * (update->shrink - 1.0);
-    sums[RESIDUAL] = run->method.local->traits & PL_ESTIMATES_GAP ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
+    sums[RESIDUAL] = run->method.local->traits & PL_ESTIMATES_GAP ? update->residual : 0.0;
     sums[SENT] = (double)run->spans.worker[k].sent;
     memcpy(sums + SCALARS, update->scalars, sizeof update->scalars);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "linear/newton/oracle.h"
 #include "linear/newton/search.h"
 #include "support.h"
 

@@ -289,7 +289,7 @@ static void report(pl_sdca *self, pl_update *update) {
         update[k].seconds = seconds;
         update[k].fixed = first->fixed;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
-        update[k].scalars[PL_SUM_RESIDUAL] = seen > 0 ? residual / seen : 0;
+        update[k].residual = seen > 0 ? residual / seen : 0;
         update[k].scalars[PL_SUM_SPREAD] = self->delayed ? self->batch * spread : worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;

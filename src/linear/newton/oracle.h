@@ -12,6 +12,12 @@
 #include "linear/newton/smoothing_schedule.h"
 #include "linear/newton/softmax_preconditioner.h"
 
+/* Scalars that answer a trial step. */
+enum {
+    PL_SUM_LOSS, /* sum q loss(z) there */
+    PL_SUM_SLOPE /* its derivative by the step */
+};
+
 /* What the solver must be prepared for besides gradients and trial steps (pl_setup.wants). */
 typedef struct pl_oracle {
     bool slopes_only; /* trial steps are judged by slopes, not by values */
