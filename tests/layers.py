@@ -76,7 +76,7 @@ INTERFACES = [
 
 SOURCES = (".c", ".h", ".py", ".js", ".mjs", ".sh", ".md")
 
-MOST_LONE_SLOTS = 19
+MOST_LONE_SLOTS = 14
 MOST_LINES = {"function": (60, 100), "file": (600, 700)}
 
 faults = []
