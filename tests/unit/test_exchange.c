@@ -301,7 +301,8 @@ static parley_status long_body(pl_engine *engine, void *context, parley_error *e
                                  .value = trial->value[team.first + k]};
     parley_status status = open_exchange(trial->type, &team, LONG_SIZE, 1, false, &exchange, error);
     if (status == PARLEY_OK)
-        status = pl_exchange_reduce(exchange, exchange->width, updates, share + team.first, trial->sum[engine->rank], error);
+        status =
+            pl_exchange_reduce(exchange, exchange->width, updates, share + team.first, trial->sum[engine->rank], error);
     if (status == PARLEY_OK)
         status = pl_exchange_spread(exchange, trial->sum[engine->rank], error);
     trial->type->close(exchange);
@@ -526,9 +527,11 @@ static void rows_of_a_table_reduce_like_their_entries(void **state) {
     assert_int_equal(open_exchange(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error), PARLEY_OK);
     pl_update by_rows = {.count = 3 * named, .index = rows, .row = 3, .value = values},
               whole = {.count = SIZE, .value = full};
-    assert_int_equal(pl_exchange_reduce(exchange, exchange->width, (pl_update[]){by_rows, by_rows}, share, sparse_sum, &error),
-                     PARLEY_OK);
-    assert_int_equal(pl_exchange_reduce(exchange, exchange->width, (pl_update[]){whole, whole}, share, full_sum, &error), PARLEY_OK);
+    assert_int_equal(
+        pl_exchange_reduce(exchange, exchange->width, (pl_update[]){by_rows, by_rows}, share, sparse_sum, &error),
+        PARLEY_OK);
+    assert_int_equal(
+        pl_exchange_reduce(exchange, exchange->width, (pl_update[]){whole, whole}, share, full_sum, &error), PARLEY_OK);
     assert_memory_equal(sparse_sum, full_sum, sizeof full_sum);
     pl_tables_close(exchange);
     pl_engine_close(engine);
