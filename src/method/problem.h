@@ -130,7 +130,7 @@ typedef struct pl_problem_type {
                                                 method; NULL: none */
     const pl_resolved *resolved;             /* settings that `record` fills in; ends with name NULL, or is NULL */
     bool labels;                             /* rows must have labels */
-    bool by_change;    /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
+    bool by_change;    /* runs stop when the objective changes by at most --tolerance in a pass; otherwise by --gap */
     bool keeps_latest; /* v is the model and large: the latest model is the result and no other is kept */
     bool short_rounds; /* rounds may be short, so that models are measured by passes */
     double noise; /* relative error of the objective, which is only estimated: a later model within it of the best takes

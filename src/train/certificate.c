@@ -10,7 +10,7 @@
 #include "train/costs.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
-#define WORK_PER_CHANGE 4.0      /* the same if the change of the objective decides when to stop */
+#define PASS (1.0 - 1e-9)        /* up to the rounding of sums of parts of passes */
 #define SOONEST 4.0              /* least work before the next evaluation, as a multiple of its cost */
 #define TRUST 5.0                /* estimates that are wrong by this factor are no longer shown */
 #define WINDOW 300               /* a stall is this many rounds without progress */
@@ -156,8 +156,7 @@ bool pl_evaluation_due(pl_run *run) {
         return run->round % settings->evaluate_every == 0;
     if (run->pace.estimate >= 0 && run->pace.estimate <= run->pace.threshold)
         return true;
-    double work = run->type->by_change ? WORK_PER_CHANGE : WORK_PER_EVALUATION;
-    double most = work * run->method.local->evaluate_passes(run->local);
+    double most = run->type->by_change ? PASS : WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
     return run->pace.passes >= fmin(most, run->pace.look_after);
 }
 
