@@ -72,7 +72,7 @@ static parley_status open_combine(const pl_setup *setup, pl_combine **out, parle
     if (status != PARLEY_OK)
         return status;
     double batches = (double)pl_net_batches(setup->settings, (double)setup->team->all_rows);
-    *self = (optimising){.base = {&pl_combine_step_optimiser},
+    *self = (optimising){.base = {.type = &pl_combine_step_optimiser},
                          .problem = setup->problem,
                          .optimiser = pl_optimiser_make(setup->settings, batches),
                          .begin = setup->begin,

@@ -19,7 +19,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
     parley_status status = pl_take(&self, 1, sizeof *self, "step", error);
     if (status != PARLEY_OK)
         return status;
-    *self = (step){.base = {&kmeans_step}, .rate = isnan(rate) ? 1.0 : rate};
+    *self = (step){.base = {.type = &kmeans_step}, .rate = isnan(rate) ? 1.0 : rate};
     *out = &self->base;
     return status;
 }

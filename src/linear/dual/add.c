@@ -46,7 +46,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
     parley_status status = pl_take(&self, 1, sizeof *self, "add", error);
     if (status != PARLEY_OK)
         return status;
-    *self = (add){.base = {&pl_combine_add},
+    *self = (add){.base = {.type = &pl_combine_add},
                   .glm = pl_glm_of(setup->problem),
                   .metric = pl_scd_metric(setup->local),
                   .sigma = setup->team->workers,

@@ -191,7 +191,7 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
     parley_status status = pl_take(&self, 1, sizeof *self, "lbfgs", error);
     if (status != PARLEY_OK)
         return status;
-    *self = (lbfgs){.base = {&pl_combine_lbfgs},
+    *self = (lbfgs){.base = {.type = &pl_combine_lbfgs},
                     .problem = setup->problem,
                     .begin = setup->begin,
                     .count = count,

@@ -47,7 +47,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
     if (status != PARLEY_OK)
         return status;
     const pl_glm *glm = pl_glm_of(setup->problem);
-    *self = (step){.base = {&pl_combine_step},
+    *self = (step){.base = {.type = &pl_combine_step},
                    .problem = setup->problem,
                    .columns = glm->base.data->x.columns * glm->classes,
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,

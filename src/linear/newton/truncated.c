@@ -89,7 +89,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
     parley_status status = pl_take(&self, 1, sizeof *self, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    *self = (truncated){.base = {&pl_combine_truncated},
+    *self = (truncated){.base = {.type = &pl_combine_truncated},
                         .problem = setup->problem,
                         .quadratic = glm && glm->loss->quadratic,
                         .jumps = glm && glm->loss->depth && !glm->loss->together,
