@@ -23,7 +23,7 @@ bool __wrap_pl_span_reserve(pl_span *span, uint64_t bytes) {
     if (span->data)
         memcpy(data, span->data, span->bytes);
     pl_free(span->data);
-    *span = (pl_span){data, bytes, 0};
+    *span = (pl_span){data, bytes, 0, false};
     return true;
 }
 
