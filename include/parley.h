@@ -199,23 +199,6 @@ PARLEY_API parley_status parley_data_from_dense(uint64_t rows, uint64_t columns,
                                                 const double *weight, unsigned threads, parley_data **out,
                                                 parley_error *error);
 
-/* Computes the second moments of a dense table in one pass, which is all that least squares needs. They are the sums
- * over rows of weight x z z', where z is (values, label, 1) with `shift` subtracted from the values and the label.
- * `shift` has columns + 1 numbers, best chosen near the means. `sums` receives (columns + 2)^2 numbers. Nothing is
- * rounded to float32. There may be at most 2048 columns. */
-PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value, parley_type type,
-                                        int64_t row_stride, int64_t column_stride, const double *label,
-                                        const double *weight, const double *shift, unsigned threads, double *sums,
-                                        parley_error *error);
-
-/* Minimises 1/2 x'Ax - b.x + l1 |x|_1, where `products` is A, symmetric and positive semi-definite, of size x size
- * numbers, and `target` is b. With sums of parley_moments this is least squares with an L1 penalty; an L2 penalty is
- * added to the diagonal of A. x is the start of the search and receives its result. The search ends when the sum of the
- * squared slopes that remain, each divided by its entry of the diagonal, is at most `tolerance`, or when rounding
- * allows no more. */
-PARLEY_API parley_status parley_lasso_products(uint64_t size, const double *products, const double *target, double l1,
-                                               double tolerance, double *x, parley_error *error);
-
 /* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
  * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in
  * `dropped` (NULL: none). `lengths` receives the entries of each vector, `index` and `value` their columns and values,
@@ -253,6 +236,24 @@ PARLEY_API parley_status parley_train(const parley_data *data, const parley_sett
 PARLEY_API parley_status parley_train_from(const parley_data *data, const parley_settings *settings,
                                            const parley_model *start, parley_callback callback, void *user,
                                            parley_model **out, parley_summary *summary, parley_error *error);
+
+/* A dense table in the caller's memory. Element (i, j) is value[i * row_stride + j * column_stride]; strides count
+ * elements. */
+typedef struct parley_table {
+    uint64_t rows, columns;
+    const void *value;
+    parley_type type; /* float32 or float64 */
+    int64_t row_stride, column_stride;
+    const double *label;
+    const double *weight; /* NULL: all 1 */
+} parley_table;
+
+/* parley_train_from on a table. A method that can use the table as it is, such as the preset exact, reads it in its own
+ * precision and without a copy. For other methods the table is converted, as by parley_data_from_dense; before, a free
+ * intercept absorbs the means of columns that would lose digits. */
+PARLEY_API parley_status parley_train_table(const parley_table *table, const parley_settings *settings,
+                                            const parley_model *start, parley_callback callback, void *user,
+                                            parley_model **out, parley_summary *summary, parley_error *error);
 
 /* Learns from a file or standard input ("-") in one stream without keeping it, with the preset online. `objective`,
  * `dual` and `gap` of the summary are NaN; its fact `progressive_loss` is the mean loss of predictions made before
@@ -375,6 +376,22 @@ PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs,
  * models of another type. */
 PARLEY_API const double *parley_model_coef(const parley_model *model);
 PARLEY_API const double *parley_model_intercept(const parley_model *model);
+
+/* Facts of a loss of linear models: what its labels are, and how decision values z = x.w + b become predictions. */
+typedef struct parley_loss {
+    int classes;       /* labels are classes; 0: they are numbers */
+    int least;         /* numbers may be any (0), must be 0 or more (1), or above 0 (2) */
+    int log_link;      /* the prediction is exp(z); 0: z, or the class */
+    int probabilities; /* it gives those of classes: 1 / (1 + exp(-z)) or, with `together`, softmax of all z */
+    int together;      /* one loss for all classes; 0: each class against the rest */
+} parley_loss;
+/* Fills in the facts of the loss of this name. Returns 0 if there is none. */
+PARLEY_API int parley_loss_facts(const char *name, parley_loss *out);
+
+/* The sums over rows of weight x z z', columns x columns numbers, where z are the values of a row less their means if
+ * the intercept is free. They are known only of a model that the preset exact just trained without a penalty, and are
+ * not saved; otherwise NULL. */
+PARLEY_API const double *parley_model_products(const parley_model *model);
 /* How certain a coefficient is: its standard error, its ratio to it (t with `degrees` degrees of freedom, or z where
  * `degrees` is infinite), the probability of a larger one by chance, and a 95 % interval. */
 typedef struct parley_certainty {

@@ -76,15 +76,18 @@ const pl_problem_type *const pl_problems[] = {
     &pl_problem_linear, WITH_TOPICS(&pl_problem_lda, ) WITH_NETWORK(&pl_problem_network, ) PL_EXTRA_PROBLEMS};
 const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
 
-const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient, &pl_local_sgd,
-                                          WITH_TOPICS(&pl_local_svi, &pl_local_gibbs, ) WITH_NETWORK(&pl_local_mlp, )
-                                              PL_EXTRA_LOCALS};
+const pl_local_type *const pl_locals[] = {
+    &pl_local_sdca,     &pl_local_scd,
+    &pl_local_gradient, &pl_local_products,
+    &pl_local_sgd,      WITH_TOPICS(&pl_local_svi, &pl_local_gibbs, ) WITH_NETWORK(&pl_local_mlp, ) PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {
-    &pl_combine_add,    &pl_combine_average,   &pl_combine_step,
-    &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
-    &pl_combine_lbfgs,  &pl_combine_sum,       WITH_NETWORK(&pl_combine_step_optimiser, ) PL_EXTRA_COMBINES};
+    &pl_combine_add,       &pl_combine_average,
+    &pl_combine_step,      &pl_combine_newton,
+    &pl_combine_truncated, &pl_combine_proximal,
+    &pl_combine_lbfgs,     &pl_combine_exact,
+    &pl_combine_sum,       WITH_NETWORK(&pl_combine_step_optimiser, ) PL_EXTRA_COMBINES};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
@@ -134,6 +137,9 @@ const pl_preset pl_presets[] = {
     {.name = "newton",
      .help = "Newton's method: by Cholesky for few columns, otherwise truncated",
      LINEAR(gradient, newton, allreduce)},
+    {.name = "exact",
+     .help = "squared loss with few columns, solved from the products of columns in one pass",
+     LINEAR(products, exact, allreduce)},
     {.name = "lbfgs", .help = "L-BFGS, or OWL-QN with an L1 penalty", LINEAR(gradient, lbfgs, allreduce)},
     {.name = "spark-ml", .help = "lbfgs through a driver, as in Spark's ml", LINEAR(gradient, lbfgs, driver)},
     {.name = "minibatch-sgd",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from ._documented import documented
 from ._estimator import Classifier, OneVersusRest
+from ._links import probabilities
 
 _SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -44,14 +44,7 @@ class Probable(Classifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        decisions = self.decision_function(X)
-        if decisions.ndim == 1:
-            high = expit(decisions)
-            return np.column_stack([1 - high, high])
-        if not self._rest():
-            return softmax(decisions, axis=1)
-        each = expit(decisions)
-        return each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return probabilities(self.decision_function(X), not self._rest())
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities of the classes.

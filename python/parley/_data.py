@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ._library import call, ffi, lib, make, named, settings
+from ._library import ffi, lib, make, named, settings
 from ._tables import as_file
 
 _TYPES = {
@@ -58,21 +58,13 @@ def _table(X: Any) -> tuple[np.ndarray, list]:
     return X, [_pointer(X), _TYPES[X.dtype], *(stride // X.itemsize for stride in X.strides)]
 
 
-def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int = 0) -> np.ndarray:
-    """Sums over the rows of a dense table of weight z z', z = (x - shift, y - shift, 1)."""
-    X, cells = _table(X)
-    label, weight = _doubles(y), _doubles(weight)
-    sums = np.empty((X.shape[1] + 2,) * 2)
-    pointers = [ffi.cast("double *", _pointer(array)) for array in (shift, sums)]
-    call("parley_moments", *X.shape, *cells, *_labels(label, weight), pointers[0], threads, pointers[1])
-    return sums
+class Table:
+    """A dense table with labels and weights, as the core trains on it without a copy. It keeps the arrays alive."""
 
-
-def lasso_products(products: np.ndarray, target: np.ndarray, l1: float, tolerance: float, x: np.ndarray) -> None:
-    """Moves x to the minimum of x'Ax / 2 - b.x + l1 |x|_1."""
-    arrays = [np.ascontiguousarray(array) for array in (products, target)]
-    pointers = [ffi.cast("double *", _pointer(array)) for array in (*arrays, x)]
-    call("parley_lasso_products", len(x), *pointers[:2], l1, tolerance, pointers[2])
+    def __init__(self, X: np.ndarray, y: Any, weight: Any):
+        X, cells = _table(X)
+        self._keep = (X, _doubles(y), _doubles(weight))
+        self.handle = ffi.new("parley_table *", (*X.shape, *cells, *_labels(*self._keep[1:])))
 
 
 def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> Data:

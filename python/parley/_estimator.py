@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _run
 from ._compat import Tagged, check_labels, class_weights, distinct, validate
-from ._data import Frame, framed, from_arrays
+from ._data import Frame, Table, framed, from_arrays
 from ._report import Reported
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
         """Runs the core on checked arrays."""
+        if problem["loss"] == "squared" and not sp.issparse(X):
+            return self._solve_table(X, y, weight, problem)[0]
         frame = framed(X, y, problem["loss"], problem["intercept"])
         data = self._data(frame.X, frame.y, weight)
         start = self._start(problem["loss"], frame, outputs, labels)
@@ -163,6 +165,16 @@ class Linear(Reported, Tagged, BaseEstimator):
         model, summary, log = _run.train(data, {**problem, **self._method()}, start, watch)
         coef, intercept = _run.coefficients(model)
         return Fit(coef, frame.outside(coef, intercept), summary, log, watch.caught)
+
+    def _solve_table(self, X: np.ndarray, y: Any, weight: Any, problem: dict) -> tuple[Fit, Any]:
+        """Runs the core on a table in memory. Returns also the handle of the model."""
+        start, watch = self._start(problem["loss"], Frame(X, y)), _run.Watch(self.verbose)
+        try:
+            model, summary, log = _run.train(Table(X, y, weight), {**problem, **self._method()}, start, watch)
+        except ValueError:
+            assert_all_finite(X, input_name="X")
+            raise
+        return Fit(*_run.coefficients(model), summary, log, watch.caught), model
 
     def _take(self, fit: Fit) -> None:
         """Sets the attributes of every fitted estimator, then warns, then raises an exception of the run."""

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from . import _run
 from ._data import Data, from_arrays, from_file, from_file_for
 from ._library import call, ffi, lib, make, named, string
+from ._links import facts, probabilities, values
 from ._report import Report, report, report_of
 from ._tables import is_source, is_table, numbers
 
@@ -134,7 +134,7 @@ class Model:
         decisions = self.decision_function(X, **reading)
         if self.labels is not None:
             return self.labels[decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)]
-        return np.exp(decisions) if self.loss in ("poisson", "gamma", "tweedie") else decisions
+        return values(self.loss, decisions)
 
     def predict_proba(self, X: Any, **reading: Any) -> np.ndarray:
         """Probabilities of the classes, for models with loss logistic or softmax.
@@ -151,14 +151,9 @@ class Model:
         probabilities : ndarray of shape (n_rows, n_classes)
             In the order of ``labels``.
         """
-        if self.loss not in ("logistic", "softmax"):
+        if not facts(self.loss).probabilities:
             raise ValueError(f"the loss {self.loss} has no probabilities; train with logistic or softmax")
-        decisions = self.decision_function(X, **reading)
-        if decisions.ndim == 1:
-            return np.column_stack([expit(-decisions), expit(decisions)])
-        if self.loss == "softmax":
-            return softmax(decisions, axis=1)
-        return expit(decisions) / expit(decisions).sum(axis=1, keepdims=True)
+        return probabilities(self.decision_function(X, **reading), facts(self.loss).together)
 
     def report_(self) -> Report:
         """Make a page about the run that trained the model: its verdict and its convergence and, if it was trained with

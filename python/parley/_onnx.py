@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ._links import facts
+
 _OPSET, _ML_OPSET = 17, 3
 
 
@@ -20,12 +22,10 @@ def _labels(labels: np.ndarray) -> dict[str, Any]:
 
 def _classifier(model: Any, helper: Any) -> tuple[list, list[str]]:
     """Nodes that give `label` and, for each class, `probabilities` or `scores`."""
-    coef, intercept, transform = model.coef, model.intercept, "NONE"
+    coef, intercept, loss = model.coef, model.intercept, facts(model.loss)
+    transform = "NONE" if not loss.probabilities else "SOFTMAX" if loss.together else "LOGISTIC"
     if len(coef) == 1:
         coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
-        transform = "LOGISTIC" if model.loss == "logistic" else "NONE"
-    elif model.loss in ("softmax", "logistic"):
-        transform = "SOFTMAX" if model.loss == "softmax" else "LOGISTIC"
     node = helper.make_node(
         "LinearClassifier", ["input"], ["label", "scores"], domain="ai.onnx.ml", coefficients=coef.ravel().tolist(),
         intercepts=intercept.tolist(), multi_class=int(len(coef) > 2), post_transform=transform,
@@ -43,7 +43,7 @@ def _regressor(model: Any, helper: Any) -> tuple[list, list[str]]:
         "LinearRegressor", ["input"], ["value"], domain="ai.onnx.ml", coefficients=model.coef.ravel().tolist(),
         intercepts=model.intercept.tolist(), targets=len(model.coef),
     )  # fmt: skip
-    if model.loss not in ("poisson", "gamma", "tweedie"):
+    if not facts(model.loss).log_link:
         return [node], ["value"]
     node.output[0] = "logarithm"
     return [node, helper.make_node("Exp", ["logarithm"], ["value"])], ["value"]

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
 from ._data import framed
 from ._documented import documented
 from ._estimator import Fit, Regressor
-from ._moments import elastic_net, least_squares
+from ._links import facts, values
 
 _SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 
@@ -131,7 +130,7 @@ class Ridge(Regressor):
     """
 
     _several = True
-    _exact = 0.0
+    _exact = 1e-14
     _texts = {"alpha": "Strength of the penalty; an array has one for each target."}
     _only = {
         "solver": (
@@ -171,41 +170,11 @@ class Ridge(Regressor):
             fits.append(one._regress(X, column, weight))
         return fits
 
-    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
-        if _has_choices(self, X):
-            return super()._regress(X, y, weight)
-        alpha = float(np.asarray(self.alpha).item())
-        found = _finite(least_squares, X, y, weight, alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
-        return Fit(*found[:4]) if found and alpha > 0 else super()._regress(X, y, weight)
-
-
-def _has_choices(estimator: Any, X: Any) -> bool:
-    """Whether products of columns do not do: X is sparse, or a method was chosen."""
-    chosen = (estimator.preset, estimator.workers, estimator.local_steps) != ("auto", None, None)
-    return sp.issparse(X) or estimator.positive or chosen
-
-
-def _finite(solve: Any, X: Any, *arguments: Any) -> Any:
-    """Calls `solve`, and raises scikit-learn's error if a value of X is not finite."""
-    try:
-        return solve(X, *arguments)
-    except ValueError:
-        assert_all_finite(X, input_name="X")
-        raise
-
 
 class _Sparse(Regressor):
     """Base of regressors with the mean squared loss and an L1 penalty."""
 
     _several = True
-
-    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
-        l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
-        if _has_choices(self, X) or not (0 < l1 < np.inf and 0 <= l2 < np.inf) or self.warm_start or self.verbose:
-            return super()._regress(X, y, weight)
-        threads = _run.threads(self.n_jobs) or 0
-        found = _finite(elastic_net, X, y, weight, l1, l2, self.fit_intercept, self._gap(), threads)
-        return Fit(*found[:4]) if found else super()._regress(X, y, weight)
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {
@@ -299,10 +268,10 @@ class _LogLink(Regressor):
         self._keep(locals())
 
     def _labels(self, y: np.ndarray) -> None:
-        power = self._power
-        if power >= 2 and not (y > 0).all():
+        least = facts(self._loss()).least
+        if least == 2 and not (y > 0).all():
             raise ValueError("Some value(s) of y are out of the valid range of the loss: they must be above 0")
-        if power >= 1 and ((y < 0).any() or not y.any()):
+        if least == 1 and ((y < 0).any() or not y.any()):
             raise ValueError(
                 "Some value(s) of y are out of the valid range of the loss: they must be 0 or more, and not all 0"
             )
@@ -323,9 +292,9 @@ class _LogLink(Regressor):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            ``exp(x.w + b)``.
+            ``exp(x.w + b)``, or with an identity link ``x.w + b``.
         """
-        return np.exp(self._decide(X))
+        return values(self._loss(), self._decide(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the deviance explained, D^2.
@@ -431,11 +400,6 @@ class TweedieRegressor(_LogLink):
         if self.link not in ("auto", own):
             raise ValueError(f"link={self.link!r} is not supported with power={self.power}; use 'auto' or {own!r}")
         return power
-
-    def predict(self, X: Any) -> np.ndarray:
-        return super().predict(X) if self._power else self._decide(X)
-
-    predict.__doc__ = _LogLink.predict.__doc__
 
 
 @documented

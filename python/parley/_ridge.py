@@ -147,7 +147,6 @@ class RidgeCV(_Chosen, Ridge):
     0.01
     """
 
-    _exact = 0.0
     positive, solver, tol, max_iter, random_state, warm_start = False, "auto", 1e-10, None, None, False
     verbose, n_jobs, preset, workers, local_steps = 0, None, "auto", None, None
     _texts = {

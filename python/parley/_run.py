@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._data import Data
+from ._data import Data, Table
 from ._library import ffi, lib, make, settings, string, structure
 
 #: A row of `run_`: the state after a round. Objective, dual and gap are from the latest evaluation.
@@ -130,15 +130,14 @@ def _summary(raw: Any) -> dict[str, Any]:
 
 
 def train(
-    data: Data, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None
+    data: Data | Table, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None
 ) -> tuple[Any, dict, np.ndarray]:
     """Runs the core; returns the handle of the model, the summary and the log."""
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
+    call = "parley_train_table" if isinstance(data, Table) else "parley_train_from"
     try:
-        model = make(
-            "model", "parley_train_from", data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,)
-        )
+        model = make("model", call, data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,))
     finally:
         log = watch.close()
     return model, _summary(raw), log
@@ -176,6 +175,14 @@ def coefficients(model: Any) -> tuple[np.ndarray, np.ndarray]:
     )
     intercept = np.frombuffer(ffi.buffer(lib.parley_model_intercept(model), 8 * outputs), float)
     return coef.reshape(outputs, columns).copy(), intercept.copy()
+
+
+def products(model: Any) -> np.ndarray | None:
+    """Products of the columns, less their means if the intercept is free, which the core found the model from."""
+    shape, found = ffi.new("uint64_t[2]"), lib.parley_model_products(model)
+    lib.parley_model_shape(model, shape, shape + 1)
+    columns = shape[1]
+    return np.frombuffer(ffi.buffer(found, 8 * columns**2), float).reshape(columns, columns) if found else None
 
 
 def model_of(loss: str, coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray | None) -> Any:

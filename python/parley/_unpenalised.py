@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import svd
+from scipy.linalg import eigvalsh, svd
 from sklearn.utils import assert_all_finite
 
 from . import _run
 from ._documented import documented
 from ._estimator import Fit, Regressor
-from ._moments import least_squares
 
 _INDEPENDENT = 1e-10  # square of a singular value relative to the largest: below, products have lost too many digits
 
@@ -46,10 +45,10 @@ def _by_singular_values(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None,
 class LinearRegression(Regressor):
     """Linear regression without a penalty: ``|y - X w - b|^2``.
 
-    A dense table, or a sparse one of up to a million entries, is solved in double precision: from the products of one
-    pass, or from its singular values if columns are many or nearly dependent. If columns depend on each other, the
-    coefficients are then those of smallest norm. Larger sparse tables are solved by the core; of dependent columns it
-    finds one of the solutions.
+    The core solves it. Of a dense table, or a sparse one of up to a million entries, whose columns are many or nearly
+    dependent, the singular values are computed here, by LAPACK, because products of columns have too few digits then.
+    If columns depend on each other, the coefficients are those of smallest norm. Of dependent columns of larger sparse
+    tables, the core finds one of the solutions.
 
     {parameters}
 
@@ -94,9 +93,12 @@ class LinearRegression(Regressor):
             return super()._regress(X, y, weight)
         X = X.toarray() if sp.issparse(X) else X
         assert_all_finite(X, input_name="X")
-        found = least_squares(X, y, weight, 0.0, self.fit_intercept, _run.threads(self.n_jobs) or 0)
-        if found is not None and found.squares.min() > _INDEPENDENT * found.squares.max():
-            self.rank_, self.singular_ = X.shape[1], np.sqrt(found.squares)
-            return Fit(found.coef, found.intercept, found.summary, found.log)
+        if 0 < 2 * X.shape[1] <= X.shape[0]:
+            fit, model = self._solve_table(X, y, weight, self._problem(1.0))
+            products = _run.products(model)
+            squares = np.zeros(1) if products is None else np.maximum(eigvalsh(products)[::-1], 0.0)
+            if squares[-1] > _INDEPENDENT * squares[0]:
+                self.rank_, self.singular_ = X.shape[1], np.sqrt(squares)
+                return fit
         fit, self.rank_, self.singular_ = _by_singular_values(X, y, weight, self.fit_intercept)
         return fit

@@ -18,6 +18,11 @@ typedef struct pl_matrix {
     const float *value;    /* NULL: every entry is 1 */
 } pl_matrix;
 
+/* Where the entries of a row begin. All rows of a table are full. */
+static inline uint64_t pl_row_start(const pl_matrix *x, uint64_t row) {
+    return x->start ? x->start[row] : row * x->columns;
+}
+
 typedef struct pl_range {
     uint64_t begin, end; /* rows */
 } pl_range;
@@ -62,12 +67,14 @@ const pl_format *pl_format_find(const char *name); /* or NULL */
 
 struct parley_data {
     pl_matrix x;
-    const double *label;  /* by row, as in the file */
-    const double *weight; /* by row; NULL: all weights are 1 */
-    const pl_deal *deal;  /* set if each rank holds the rows of its own workers */
-    pl_spread *spread;    /* set if each rank holds the rows that it read; both NULL: every rank holds all rows */
-    pl_deal *own_deal;    /* `deal`, if it is freed with the data */
-    char *path;           /* for messages */
+    const struct pl_table *cells; /* a table in the caller's memory instead of entries: x has only its shape, and every
+                                     cell counts as a non-zero; NULL: there is none */
+    const double *label;          /* by row, as in the file */
+    const double *weight;         /* by row; NULL: all weights are 1 */
+    const pl_deal *deal;          /* set if each rank holds the rows of its own workers */
+    pl_spread *spread; /* set if each rank holds the rows that it read; both NULL: every rank holds all rows */
+    pl_deal *own_deal; /* `deal`, if it is freed with the data */
+    char *path;        /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
     bool large;     /* its entries are in a mapped file, because they need more than half of the memory; see release */

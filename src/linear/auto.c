@@ -8,9 +8,11 @@
 
 #define FILLED_SHARE 0.1 /* of non-zeros in the matrix, from which on it counts as filled */
 
+/* The cells of the matrix. */
+static double cells(const parley_data *data) { return (double)pl_all_rows(data) * (double)data->x.columns; }
+
 bool pl_is_filled(const pl_glm *glm) {
-    const parley_data *data = glm->base.data;
-    return (double)pl_all_nonzeros(data) >= FILLED_SHARE * (double)pl_all_rows(data) * (double)data->x.columns;
+    return (double)pl_all_nonzeros(glm->base.data) >= FILLED_SHARE * cells(glm->base.data);
 }
 
 bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
@@ -28,6 +30,7 @@ enum {
     EVERY_FACTOR,
     LIMITED,
     LIMITS,
+    SIGNED,
     PLAIN,
     STANDARDISED,
     PENALISED_INTERCEPT,
@@ -52,6 +55,8 @@ enum {
     COLUMNS_PER_ROW,
     L1_COLUMNS_PER_ROW,
     FILLED,
+    FILL,
+    TABLE,
     UNEVEN,
     SCALES,
     TAIL,
@@ -85,6 +90,7 @@ static const pl_shape_words words[NUMBERS] = {
     [EVERY_FACTOR] = {"no penalty factor of 0", "a penalty factor of 0"},
     [LIMITED] = {"--non-negative or --penalty-factors", NULL},
     [LIMITS] = {"--non-negative, or --penalty-factors with an L1 penalty", NULL},
+    [SIGNED] = {"coefficients of any sign", "--non-negative"},
     [PLAIN] = {"neither --standardise nor --penalty-factors", "--standardise or --penalty-factors"},
     [STANDARDISED] = {"--standardise", "no --standardise"},
     [PENALISED_INTERCEPT] = {"a penalised intercept", "no penalised intercept"},
@@ -107,6 +113,8 @@ static const pl_shape_words words[NUMBERS] = {
     [COLUMNS_PER_ROW] = {"a ratio of columns to rows of #", NULL},
     [L1_COLUMNS_PER_ROW] = {"l1_ratio x columns / rows of #", NULL},
     [FILLED] = {"at least a tenth of the matrix filled", "less than a tenth of the matrix filled"},
+    [FILL] = {"a filled share of the matrix of #", NULL},
+    [TABLE] = {"a dense table in memory (`parley_train_table`, Python)", NULL},
     [UNEVEN] = {"uneven columns", "no uneven columns"},
     [SCALES] = {"columns whose scales differ by a factor of #", NULL},
     [TAIL] = {"a mean square of entries of # times that of the usual column", NULL},
@@ -172,6 +180,19 @@ static const pl_choice matrix_choices[] = {
 };
 
 static const pl_choice preset_choices[] = {
+    {"least-squares",
+     "exact",
+     {IS(CONSTANT_CURVATURE), IS(SIGNED), AT_MOST(COLUMNS, 256), AT_MOST(COLUMNS_PER_ROW, 0.5), AT_LEAST(FILL, 0.5)},
+     "one pass over the rows sums the products of columns, from which the optimum and its certificate follow"},
+    {"least-squares-table",
+     "exact",
+     {IS(CONSTANT_CURVATURE), IS(SIGNED), IS(TABLE), AT_MOST(COLUMNS, 512), AT_MOST(COLUMNS_PER_ROW, 0.5)},
+     "products of columns are summed from the table as it is, which other methods would have to convert"},
+    {"plain-least-squares-table",
+     "exact",
+     {IS(CONSTANT_CURVATURE), IS(SIGNED), NOT(PENALISED), IS(TABLE), AT_MOST(COLUMNS, 1024),
+      AT_MOST(COLUMNS_PER_ROW, 0.5)},
+     "without a penalty the other methods take many passes, and would have to convert the table"},
     {"limits-by-columns",
      "cocoa+",
      {IS(LIMITS), IS(PENALISED), IS(EVERY_FACTOR), IS(BY_COLUMNS)},
@@ -413,6 +434,7 @@ static void describe_penalty(const subject *self, double *shape) {
     shape[LIMITED] = non_negative || shape[FACTORS];
     shape[LIMITS] = non_negative || (shape[FACTORS] && shape[L1]);
     shape[STANDARDISED] = glm ? glm->standardise : settings->standardise;
+    shape[SIGNED] = !non_negative;
     shape[PLAIN] = !shape[STANDARDISED] && !shape[FACTORS];
     shape[PENALISED_INTERCEPT] = (glm ? glm->intercept : pl_linear_settings_of(settings)->intercept) == PL_PENALISED;
     shape[PROXIMAL] = shape[L1] && !non_negative && (!self->loss || self->loss->smooth || !shape[PURE_L1]);
@@ -449,6 +471,8 @@ static void describe_data(const subject *self, double *shape) {
     shape[COLUMNS_PER_ROW] = columns / rows;
     shape[L1_COLUMNS_PER_ROW] = self->l1_ratio * columns / rows;
     shape[FILLED] = pl_is_filled(glm);
+    shape[FILL] = columns > 0 ? (double)pl_all_nonzeros(data) / cells(data) : 0.0;
+    shape[TABLE] = data->cells != NULL;
     shape[UNEVEN] = pl_is_uneven(glm);
     shape[SCALES] = glm->centred.scales;
     shape[TAIL] = glm->centred.mean_square / (entries * usual * usual);
@@ -486,4 +510,11 @@ bool pl_linear_takes(unsigned decision, const char *take, const pl_problem *prob
     double shape[PL_SHAPE];
     pl_linear_shape(problem, settings, shape);
     return pl_decides(&pl_linear_decisions[decision], shape, take);
+}
+
+bool pl_takes_table(const pl_glm *glm, const parley_settings *settings) {
+    bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
+    bool exact = strcmp(settings->preset, "auto") == 0 ? pl_linear_takes(PL_AUTO_PRESET, "exact", &glm->base, settings)
+                                                       : strcmp(settings->preset, "exact") == 0;
+    return exact && !named && glm->loss->quadratic && !glm->standardise && !settings->inference;
 }

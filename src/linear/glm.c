@@ -425,13 +425,35 @@ static void measure_row(const void *context, uint64_t i, double *sums) {
     sums[ROW_SQUARE] += weight * y * y;
 }
 
-static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error *error) {
-    double sums[ROW_MEASURES];
+/* Labels of a table, relative to the first one. The norms of its rows are not needed. */
+static void measure_labels(const void *context, const pl_part *part, double *sums) {
+    const parley_data *data = context;
+    double first = data->label[0], total = 0, sum = 0, squares = 0;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            double weight = data->weight ? data->weight[i] : 1.0, y = data->label[i] - first;
+            total += weight;
+            sum += weight * y;
+            squares += weight * y * y;
+        }
+    sums[ROW_WEIGHT] += total;
+    sums[ROW_LABEL] += sum;
+    sums[ROW_SQUARE] += squares;
+}
+
+static parley_status sum_measures(pl_glm *glm, const pl_team *team, double *sums, parley_error *error) {
+    if (glm->base.data->cells)
+        return pl_sum_tables(team, ROW_MEASURES, measure_labels, glm->base.data, sums, error);
     pl_free(glm->norm2); /* the workers may have changed */
     glm->norm2 = NULL;
     parley_status status = pl_take(&glm->norm2, glm->base.data->x.rows, sizeof *glm->norm2, "row norms", error);
-    if (status == PARLEY_OK)
-        status = pl_total_entries(team, glm->base.data, measure_row, glm, ROW_MEASURES, sums, error);
+    return status == PARLEY_OK ? pl_total_entries(team, glm->base.data, measure_row, glm, ROW_MEASURES, sums, error)
+                               : status;
+}
+
+static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error *error) {
+    double sums[ROW_MEASURES];
+    parley_status status = sum_measures(glm, team, sums, error);
     if (status != PARLEY_OK)
         return status;
     glm->base.total = sums[ROW_WEIGHT];
@@ -452,6 +474,7 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
                        glm->base.data->path, glm->upper > 0 ? glm->high : glm->low);
     glm->mean_label = sums[ROW_LABEL] / glm->base.total;
     glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->base.total - glm->mean_label * glm->mean_label));
+    glm->mean_label += glm->base.data->cells ? glm->base.data->label[0] : 0.0;
     if (glm->loss->log_link && glm->intercept == PL_FREE && !(glm->mean_label > 0))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: all rows of positive weight have label 0; there is nothing to learn", glm->base.data->path);

@@ -18,6 +18,7 @@
 #include "linear/loss/loss.h"
 #include "linear/rows/centred.h"
 #include "linear/rows/exclusive_columns.h"
+#include "linear/rows/whole_table.h"
 #include "math/arrow_matrix.h"
 #include "math/sparse.h"
 #include "math/table.h"
@@ -54,7 +55,8 @@ typedef struct pl_glm {
     parley_data own;          /* the data, if they have class weights or centred columns */
     double *class_weight;     /* the weights of its rows */
     pl_centred centred;
-    pl_exclusive apart; /* columns that no row has two of */
+    pl_whole_table table; /* data that are a table */
+    pl_exclusive apart;   /* columns that no row has two of */
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
@@ -303,6 +305,8 @@ extern const pl_decision pl_linear_decisions[];
 void pl_linear_shape(const pl_problem *problem, const parley_settings *settings, double *shape);
 /* Whether a decision, PL_AUTO_*, takes what `take` names. */
 bool pl_linear_takes(unsigned decision, const char *take, const pl_problem *problem, const parley_settings *settings);
+/* Whether the method reads a table as it is. */
+bool pl_takes_table(const pl_glm *glm, const parley_settings *settings);
 bool pl_is_uneven(const pl_glm *glm); /* whether columns differ by more than PL_UNEVEN and are not standardised */
 bool pl_is_filled(const pl_glm *glm); /* whether at least a tenth of the matrix is not 0 */
 

@@ -35,6 +35,10 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
                                     parley_error *error) {
     const parley_data *data = glm->base.data;
     parley_data shifted = *data;
+    if (data->cells) {
+        glm->centred.scales = glm->centred.common_scales = glm->centred.usual = 1;
+        return PARLEY_OK;
+    }
     bool copies =
         (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
     parley_status status =
@@ -42,6 +46,20 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
     glm->own = shifted;
     if (glm->centred.shift)
         glm->base.data = &glm->own;
+    return status;
+}
+
+/* Decides whether data that are a table are used as they are, and otherwise replaces them by rows. */
+static parley_status read_table(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
+    const parley_data *data = glm->base.data;
+    bool as_is = data->cells && pl_takes_table(glm, settings);
+    if (!data->cells)
+        return PARLEY_OK;
+    parley_status status = pl_whole_table_open(&glm->table, data, glm->intercept == PL_FREE, !as_is, error);
+    if (status == PARLEY_OK && !as_is)
+        status = pl_whole_table_convert(&glm->table, data, engine->threads, error);
+    if (status == PARLEY_OK && !as_is)
+        glm->base.data = glm->table.rows;
     return status;
 }
 
@@ -63,6 +81,7 @@ static void close_linear(pl_problem *problem) {
     pl_glm_close(glm);
     pl_free(glm->class_weight);
     pl_centred_close(&glm->centred);
+    pl_whole_table_close(&glm->table);
     pl_exclusive_close(&glm->apart);
     pl_free(glm);
 }
@@ -77,6 +96,8 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     status = pl_glm_open(glm, engine, data, settings, error);
     if (status == PARLEY_OK)
         status = weigh_classes(glm, engine, pl_linear_settings_of(settings)->class_weights, error);
+    if (status == PARLEY_OK)
+        status = read_table(glm, engine, settings, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
@@ -120,6 +141,13 @@ static parley_status first(const pl_problem *problem, const pl_team *team, doubl
                            parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
     double b, *intercepts = w + glm->base.data->x.columns * glm->classes;
+    if (glm->base.data->cells) { /* squared loss */
+        double mean = glm->mean_label, deviation = glm->label_deviation;
+        *objective = 0.5 * (deviation * deviation + (glm->intercept == PL_FREE ? 0.0 : mean * mean));
+        if (glm->intercept == PL_FREE)
+            *intercepts = mean;
+        return PARLEY_OK;
+    }
     if (glm->classes > 1) {
         *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
         return PARLEY_OK;
@@ -138,6 +166,8 @@ static double absorbed(const pl_glm *glm, const double *coef) {
     double sum = 0;
     for (uint64_t j = 0; j < glm->base.data->x.columns && glm->centred.shift; j++)
         sum += coef[j] * glm->centred.shift[j];
+    for (uint64_t j = 0; j < glm->base.data->x.columns && glm->table.shift; j++)
+        sum += coef[j] * glm->table.shift[j];
     return sum;
 }
 
@@ -299,6 +329,7 @@ const pl_problem_type pl_problem_linear = {
     .reads = reads,
     .resolved = resolved,
     .labels = true,
+    .tables = true,
     .model_type = &pl_model_linear,
     .rules = &pl_linear_rules,
     .open = open_linear,

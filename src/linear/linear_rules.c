@@ -112,6 +112,7 @@ unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool 
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
     found |= softens && (penalty || !loss->smooth) ? PL_FACT_SOFTENS : 0;
     found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
+    found |= !loss || loss->quadratic ? PL_FACT_QUADRATIC : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
 
@@ -125,11 +126,11 @@ unsigned pl_glm_all_facts(const pl_glm *glm) {
            column_facts(glm->base.factor, glm->non_negative);
 }
 
-/* Labels that have not been read yet may turn out to be several classes. */
+/* Labels that have not been read yet may turn out to be classes, and several of them. */
 static unsigned unsure(const pl_loss *loss) {
     if (loss && loss->labels == PL_LABELS_REAL)
         return 0;
-    return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
+    return PL_FACT_ONE_OUTPUT | (!loss ? PL_FACT_QUADRATIC : loss->smooth ? 0 : PL_FACT_SOFTENS);
 }
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
@@ -162,6 +163,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
         snprintf(text, size, "%s leaves none",
                  pl_linear_settings_of(settings)->lambda == 0 ? "--lambda 0" : "a penalty factor of 0");
         break;
+    case PL_FACT_QUADRATIC: snprintf(text, size, "the loss is %s", name); break;
     case PL_FACT_BOUNDED: snprintf(text, size, "%s is not", name); break;
     default: snprintf(text, size, "there are more"); break;
     }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_SHAPE 48          /* most numbers of a shape */
+#define PL_SHAPE 56          /* most numbers of a shape */
 #define PL_CONDITIONS 7      /* most conditions of a choice */
 #define PL_CHOICE_ASKED_BY 3 /* most members that a decision belongs to */
 #define PL_CONDITIONS_TEXT 400

@@ -43,7 +43,6 @@ typedef struct pl_combine_dialogue {
      * `scalars` is NULL, and `question` tries the whole direction. */
     parley_status (*next)(pl_combine *combine, const pl_slice *slice, const double *scalars, pl_question *question,
                           parley_error *error);
-    uint64_t (*width)(const pl_problem *problem); /* columns of an update; NULL: 1 */
     const void *wants; /* what the solvers of its problem must be prepared for, in a struct of theirs */
 } pl_combine_dialogue;
 
@@ -81,6 +80,7 @@ typedef struct pl_combine_type {
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
     /* Adapts to a changed penalty. NULL: the combine is closed and opened again. */
     void (*renew)(pl_combine *combine);
+    uint64_t (*width)(const pl_problem *problem); /* columns of an update; NULL: 1 */
     /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, columns. NULL: none. */
     void (*ask)(const pl_combine *combine, pl_round *round);
     /* Fills in the direction. NULL: it is the reduced update, so that v becomes shrink v + change. */
@@ -112,8 +112,8 @@ static inline double pl_combine_share(const pl_combine_type *combine, double wei
 }
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum, pl_combine_step_optimiser,
-    pl_combine_own_steps;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_exact, pl_combine_sum,
+    pl_combine_step_optimiser, pl_combine_own_steps;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

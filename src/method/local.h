@@ -25,6 +25,7 @@ enum {
     PL_STEPS_IN_V = 64,          /* it can work with setup->in_place */
     PL_OWNS_COLUMNS = 128,       /* its workers own columns (setup->columns), and v has an entry for each row */
     PL_EVALUATES_GRADIENT = 256, /* `evaluate` leaves the gradient over all rows in `update` */
+    PL_GIVES_PRODUCTS = 1024,    /* its updates are gradients and products of columns */
     PL_MAY_BE_ADDED = 512        /* its changes may be added whole: they are shares of one step or counts, or
                                     its rate depends on setup->adds */
 };
@@ -200,8 +201,8 @@ static inline bool pl_local_reads(const pl_local_type *local, const char *settin
     return false;
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs,
-    pl_local_mlp;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_products, pl_local_sgd,
+    pl_local_svi, pl_local_gibbs, pl_local_mlp;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

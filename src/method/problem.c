@@ -29,7 +29,8 @@ const char *pl_fact_name(unsigned number) {
                                                 "two classes at most",
                                                 "a dual problem",
                                                 "the same penalty on all columns",
-                                                "coefficients of both signs"};
+                                                "coefficients of both signs",
+                                                "squared loss"};
     return names[number];
 }
 

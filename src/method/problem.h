@@ -14,17 +14,18 @@ typedef struct pl_problem pl_problem;
 
 /* Facts about a problem that members of a method may require. */
 enum {
-    PL_FACT_L2 = 1,          /* there is an L2 penalty */
-    PL_FACT_NO_L1 = 2,       /* there is no L1 penalty */
-    PL_FACT_PENALTY = 4,     /* there is a penalty of either kind */
-    PL_FACT_SMOOTH = 8,      /* the objective without its penalty has a second derivative */
-    PL_FACT_SOFTENS = 16,    /* its kinks can be smoothed, and a gap tells when to stop smoothing */
-    PL_FACT_BOUNDED = 32,    /* the curvature is bounded */
-    PL_FACT_ONE_OUTPUT = 64, /* a row of the model has one entry */
-    PL_FACT_DUAL = 128,      /* there is a dual problem, so evaluations bound the distance to the optimum */
-    PL_FACT_EVEN = 256,      /* all columns have the same penalty */
-    PL_FACT_SIGNED = 512,    /* coefficients may be negative */
-    PL_FACTS = 10,
+    PL_FACT_L2 = 1,           /* there is an L2 penalty */
+    PL_FACT_NO_L1 = 2,        /* there is no L1 penalty */
+    PL_FACT_PENALTY = 4,      /* there is a penalty of either kind */
+    PL_FACT_SMOOTH = 8,       /* the objective without its penalty has a second derivative */
+    PL_FACT_SOFTENS = 16,     /* its kinks can be smoothed, and a gap tells when to stop smoothing */
+    PL_FACT_BOUNDED = 32,     /* the curvature is bounded */
+    PL_FACT_ONE_OUTPUT = 64,  /* a row of the model has one entry */
+    PL_FACT_DUAL = 128,       /* there is a dual problem, so evaluations bound the distance to the optimum */
+    PL_FACT_EVEN = 256,       /* all columns have the same penalty */
+    PL_FACT_SIGNED = 512,     /* coefficients may be negative */
+    PL_FACT_QUADRATIC = 1024, /* the objective without its penalty is quadratic */
+    PL_FACTS = 11,
     PL_FACT_BY_COLUMNS = 1 << PL_FACTS, /* methods with a form by columns are faster in it; none needs that */
     PL_FACT_UNSURE = 16 /* a fact that may become false when data are read is also given shifted by this */
 };
@@ -130,6 +131,7 @@ typedef struct pl_problem_type {
                                                 method; NULL: none */
     const pl_resolved *resolved;             /* settings that `record` fills in; ends with name NULL, or is NULL */
     bool labels;                             /* rows must have labels */
+    bool tables;                             /* `open` takes data that are a table (parley_data.cells) */
     bool by_change;    /* runs stop when the objective changes by at most --tolerance in a pass; otherwise by --gap */
     bool keeps_latest; /* v is the model and large: the latest model is the result and no other is kept */
     bool short_rounds; /* rounds may be short, so that models are measured by passes */

@@ -94,16 +94,24 @@ uint64_t pl_cost_row(const uint64_t *start, uint64_t low, uint64_t high, uint64_
     return low;
 }
 
+/* The same for rows with an entry in every column. */
+static uint64_t full_cost_row(uint64_t columns, uint64_t low, uint64_t high, uint64_t before, uint64_t target) {
+    uint64_t rows = target > before ? (target - before + columns) / (columns + 1) : 0;
+    return rows < high - low ? low + rows : high;
+}
+
 void pl_partition_cut(pl_partition *partition, const pl_matrix *x) {
     for (uint64_t b = 0; b <= partition->blocks; b++) {
         uint64_t row = b < partition->blocks ? b * partition->block_rows : x->rows;
-        partition->mark[b] = x->start[row] - x->start[0] + row;
+        partition->mark[b] = pl_row_start(x, row) - pl_row_start(x, 0) + row;
     }
     pl_partition_aim(partition);
     for (uint64_t p = 0; p + 1 < partition->parts; p++) {
         uint64_t block = partition->order[partition->place[p]], begin = block * partition->block_rows,
                  end = begin + partition->block_rows;
-        partition->cut[p] = pl_cost_row(x->start + begin, begin, end < x->rows ? end : x->rows, partition->mark[block],
-                                        partition->target[p]);
+        end = end < x->rows ? end : x->rows;
+        partition->cut[p] =
+            x->start ? pl_cost_row(x->start + begin, begin, end, partition->mark[block], partition->target[p])
+                     : full_cost_row(x->columns, begin, end, partition->mark[block], partition->target[p]);
     }
 }

@@ -14,10 +14,11 @@ static void weigh(pl_team *team, const double *weight) {
         for (unsigned l = 0; l < team->lanes; l++) {
             const pl_part *part = &team->parts[k * team->lanes + l];
             team->rows[k] += part->rows;
+            team->weight[k] += weight ? 0.0 : (double)part->rows;
             team->nonzeros[k] += part->nonzeros;
             for (uint64_t r = 0; r < part->count; r++)
-                for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-                    team->weight[k] += weight ? weight[i] : 1.0;
+                for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end && weight; i++)
+                    team->weight[k] += weight[i];
         }
 }
 
@@ -53,7 +54,7 @@ static parley_status assign_rows(pl_team *team, const pl_matrix *x, parley_error
     for (uint64_t p = 0; p < parts && status == PARLEY_OK; p++)
         for (uint64_t r = 0; r < team->parts[p].count; r++) {
             pl_range range = team->parts[p].ranges[r];
-            team->parts[p].nonzeros += x->start[range.end] - x->start[range.begin];
+            team->parts[p].nonzeros += pl_row_start(x, range.end) - pl_row_start(x, range.begin);
         }
     pl_partition_close(&partition);
     return status;

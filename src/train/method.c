@@ -128,9 +128,10 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     if (combine->takes & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs %s, which local solver %s does not compute",
                        combine->name,
-                       combine->takes & PL_GIVES_GRADIENTS ? "gradients"
-                       : combine->takes & PL_MAY_BE_ADDED  ? "changes that may be added whole"
-                                                           : "changes by coordinate steps",
+                       combine->takes & PL_GIVES_GRADIENTS  ? "gradients"
+                       : combine->takes & PL_GIVES_PRODUCTS ? "products of columns"
+                       : combine->takes & PL_MAY_BE_ADDED   ? "changes that may be added whole"
+                                                            : "changes by coordinate steps",
                        local->name);
     if (combine->dialogue && !local->answer)
         return pl_fail(error, PARLEY_BAD_USAGE,

@@ -136,7 +136,7 @@ static void set_up_members(pl_run *run) {
                    .by_column = columns ? &run->rows.by_column.x : NULL,
                    .settings = run->settings,
                    .entries = run->tables.entries,
-                   .width = dialogue && dialogue->width ? dialogue->width(run->problem) : 1,
+                   .width = combine->width ? combine->width(run->problem) : 1,
                    .wants = dialogue ? dialogue->wants : NULL,
                    .owns_v = alone && !combine->propose,
                    .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,

@@ -335,6 +335,10 @@ unsigned linear_presets(void) {
     return count;
 }
 
+const char *loss_of_preset(const pl_preset *preset) {
+    return preset->local && (preset->local->needs & PL_FACT_QUADRATIC) ? " loss=squared" : "";
+}
+
 void assert_same_on_ranks(const parley_data *data, const parley_settings *settings, unsigned most, assert_same same) {
     outcome one = {.data = data, .settings = settings};
     train(&one, 1, 1);

@@ -13,6 +13,7 @@
 #include "linear/glm.h"
 #include "linear/model/linear_model.h"
 #include "method/exchange.h"
+#include "train/presets.h"
 #include "train/train.h"
 
 #define MOST_RANKS 5
@@ -78,6 +79,8 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
 
 /* The number of presets for linear models, which come first. */
 unsigned linear_presets(void);
+/* " loss=squared" for a preset of squared loss only, otherwise "". */
+const char *loss_of_preset(const pl_preset *preset);
 
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "linear/glm.h"
+#include "math/dense_gram.h"
 #include "support.h"
 
 static const char *chosen(const parley_data *data, const char *words) {
@@ -163,7 +164,7 @@ typedef struct sample_shape {
     double l1_ratio;
     double length;       /* mean |x|^2 / (lambda n); 0: 1 */
     double scales, tail; /* 0: 1 */
-    bool no_penalty, non_negative, standardise, path;
+    bool no_penalty, non_negative, standardise, path, table;
 } sample_shape;
 
 static double or_else(double value, double usual) { return value > 0 ? value : usual; }
@@ -174,6 +175,8 @@ static const pl_choice *decide(unsigned decision, const sample_shape *as) {
     uint64_t columns = (uint64_t)or_else((double)as->columns, 900), rows = (uint64_t)or_else((double)as->rows, 1000);
     double entries = (double)columns * or_else(as->filled, 0.01), length = or_else(as->length, 1);
     parley_data data = {.x = {.rows = rows, .columns = columns, .nonzeros = (uint64_t)((double)rows * entries)}};
+    pl_table cells = {.columns = columns};
+    data.cells = as->table ? &cells : NULL;
     uint64_t classes = as->classes ? as->classes : 1;
     pl_glm glm = {.base = {.type = &pl_problem_linear,
                            .data = &data,
@@ -218,6 +221,10 @@ static void assert_rows(unsigned decision, const sample_shape *shapes, unsigned 
 static void every_row_chooses_a_preset(void **state) {
     (void)state;
     static const sample_shape shapes[] = {
+        {"least-squares", "squared", .rows = 2000, .columns = 100, .filled = 0.9},
+        {"least-squares-table", "squared", .rows = 2000, .columns = 400, .filled = 1, .table = true},
+        {"plain-least-squares-table", "squared", .rows = 2000, .columns = 800, .filled = 1, .no_penalty = true,
+         .table = true},
         {"limits-by-columns", "squared", .non_negative = true},
         {"l1-against-rest", "logistic", .classes = 3, .columns = 300, .l1_ratio = 0.5},
         {"l1-softmax", "softmax", .classes = 3, .columns = 40, .l1_ratio = 0.5},

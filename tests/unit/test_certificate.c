@@ -276,9 +276,12 @@ static void train_all(const char *text, const char *words) {
         for (unsigned i = 0; i < 3 && !pl_presets[p].stream; i++) {
             static const char *const intercepts[] = {"free", "penalised", "none"};
             char all[256];
+            const char *loss = loss_of_preset(&pl_presets[p]);
+            if (*loss && strstr(words, "loss="))
+                continue;
             unsigned rounds = pl_presets[p].exchange->async ? 10 : 300; /* each has many clocks, with messages */
-            snprintf(all, sizeof all, "preset=%s intercept=%s rounds=%u gap=1e-6 %s", pl_presets[p].name, intercepts[i],
-                     rounds, words);
+            snprintf(all, sizeof all, "preset=%s intercept=%s rounds=%u gap=1e-6 %s%s", pl_presets[p].name,
+                     intercepts[i], rounds, words, loss);
             outcome outcome = train_once(data, all);
             const parley_summary *summary = &outcome.summary[0];
             const parley_model *model = outcome.model[0];

@@ -131,8 +131,8 @@ static void every_repeatable_preset_goes_on_bit_for_bit(void **state) {
         char words[256];
         if (preset->stream || (preset->exchange && !preset->exchange->repeats))
             continue;
-        snprintf(words, sizeof words, "preset=%s workers=4 seed=3 lanes=%u gap=%s", preset->name, 1 + p % 2,
-                 preset->sequel.then ? "1e-15" : "0");
+        snprintf(words, sizeof words, "preset=%s workers=4 seed=3 lanes=%u gap=%s%s", preset->name, 1 + p % 2,
+                 preset->sequel.then ? "1e-15" : "0", loss_of_preset(preset));
         assert_every_way_goes_on(data, words);
     }
     parley_data_free(data);

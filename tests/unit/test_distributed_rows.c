@@ -97,8 +97,8 @@ static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state)
         char words[128];
         if (pl_presets[p].stream || (pl_presets[p].exchange && !pl_presets[p].exchange->repeats))
             continue;
-        snprintf(words, sizeof words, "workers=5 gap=0 rounds=6 seed=3 lanes=%u preset=%s", 1 + p % 2,
-                 pl_presets[p].name);
+        snprintf(words, sizeof words, "workers=5 gap=0 rounds=6 seed=3 lanes=%u preset=%s%s", 1 + p % 2,
+                 pl_presets[p].name, loss_of_preset(&pl_presets[p]));
         assert_dealt_rows_change_nothing(data, words);
     }
     parley_data_free(data);

@@ -284,7 +284,8 @@ static void a_callback_stops_from_the_calling_thread(void **state) {
         bool streams = strcmp(preset, "online") == 0;
         if (!pl_fits(pl_preset_find(preset, &pl_problem_linear)->problem, &pl_problem_linear))
             continue; /* it is for another problem */
-        snprintf(words, sizeof words, "preset=%s threads=2%s", preset, streams ? "" : " gap=0 lambda=0.01");
+        snprintf(words, sizeof words, "preset=%s threads=2%s%s", preset, streams ? "" : " gap=0 lambda=0.01",
+                 loss_of_preset(pl_preset_find(preset, &pl_problem_linear)));
         parley_settings settings = settings_of(words);
         listener listener = {pthread_self(), 0, 0, 2};
         parley_model *model;

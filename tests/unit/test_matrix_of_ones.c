@@ -68,7 +68,8 @@ static void every_preset_takes_ones(void **state) {
         char words[160];
         if (pl_presets[p].stream || (pl_presets[p].exchange && !pl_presets[p].exchange->repeats))
             continue;
-        snprintf(words, sizeof words, "workers=4 gap=0 rounds=5 seed=3 preset=%s", pl_presets[p].name);
+        snprintf(words, sizeof words, "workers=4 gap=0 rounds=5 seed=3 preset=%s%s", pl_presets[p].name,
+                 loss_of_preset(&pl_presets[p]));
         assert_takes_ones(data, words);
     }
     parley_data_free(data);

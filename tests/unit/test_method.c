@@ -80,7 +80,7 @@ static const struct {
      "--local-steps has no effect with gradient x step; only --local sdca or --local scd or --local sgd reads it"},
     {"preset=cocoa+ rate=0.1",
      "--rate has no effect with sdca x add; only --local sgd or --combine step or --preset online reads it"},
-    {"local=online", "--local online: unknown name; choose one of sdca, scd, gradient, sgd"},
+    {"local=online", "--local online: unknown name; choose one of sdca, scd, gradient, products, sgd"},
     {"preset=online local=sgd", "--local has no effect with --preset online; leave it out"},
     {"preset=online loss=softmax", "--preset online supports at most two classes; use --preset gd"},
     {"preset=online checkpoint=state",
@@ -188,9 +188,10 @@ static void every_preset_passes_the_check_before_data_are_read(void **state) {
 /* Without a preset the members are combined with the exchange of the preset that is nearest to them. */
 static void members_can_be_named_without_a_preset(void **state) {
     (void)state;
-    const char *const good[] = {
-        "gradient step", "gradient newton", "gradient truncated", "gradient proximal", "gradient lbfgs", "sdca add",
-        "sdca average",  "scd add",         "scd average",        "sgd average",       "sgd sum"};
+    const char *const good[] = {"gradient step",     "gradient newton", "gradient truncated",
+                                "gradient proximal", "gradient lbfgs",  "sdca add",
+                                "sdca average",      "scd add",         "scd average",
+                                "sgd average",       "sgd sum",         "products exact"};
     parley_data *data = random_data(small);
     for (unsigned l = 0; l < pl_locals_count; l++)
         for (unsigned c = 0; c < pl_combines_count; c++) {
@@ -200,7 +201,8 @@ static void members_can_be_named_without_a_preset(void **state) {
             if (pl_locals[l]->problem != &pl_problem_linear)
                 continue;
             snprintf(pair, sizeof pair, "%s %s", local, combine);
-            snprintf(words, sizeof words, "local=%s combine=%s rounds=2", local, combine);
+            snprintf(words, sizeof words, "local=%s combine=%s rounds=2%s", local, combine,
+                     pl_locals[l]->needs & PL_FACT_QUADRATIC ? " loss=squared" : "");
             for (unsigned i = 0; i < COUNT(good); i++)
                 fits |= strcmp(good[i], pair) == 0;
             if (fits) {

@@ -57,8 +57,8 @@ static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **st
     for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (unsigned w = 0; w < COUNT(workers) && repeatable(&pl_presets[p]) && !streams(&pl_presets[p]); w++) {
             char words[256];
-            snprintf(words, sizeof words, "preset=%s workers=%u lanes=1 gap=0 rounds=6 seed=3", pl_presets[p].name,
-                     workers[w]);
+            snprintf(words, sizeof words, "preset=%s workers=%u lanes=1 gap=0 rounds=6 seed=3%s", pl_presets[p].name,
+                     workers[w], loss_of_preset(&pl_presets[p]));
             assert_same_for_any_ranks_and_threads(data, words);
         }
     assert_same_for_any_ranks_and_threads(data,
@@ -118,7 +118,8 @@ static void training_twice_in_one_process_gives_the_same_model(void **state) {
         char words[128];
         if (!repeatable(&pl_presets[p]) || streams(&pl_presets[p]))
             continue;
-        snprintf(words, sizeof words, "preset=%s workers=3 rounds=20", pl_presets[p].name);
+        snprintf(words, sizeof words, "preset=%s workers=3 rounds=20%s", pl_presets[p].name,
+                 loss_of_preset(&pl_presets[p]));
         outcome first = train_once(data, words), second = train_once(data, words);
         assert_same_model(first.model[0], second.model[0]);
         free_models(&first);
@@ -162,7 +163,8 @@ static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
         for (uint64_t at = 0; at <= 3 && !streams(&pl_presets[p]); at += 3)
             for (unsigned ranks = 1; ranks <= (repeatable(&pl_presets[p]) ? 2 : 1); ranks++) {
                 char words[128];
-                snprintf(words, sizeof words, "preset=%s workers=3 gap=0 rounds=1000", pl_presets[p].name);
+                snprintf(words, sizeof words, "preset=%s workers=3 gap=0 rounds=1000%s", pl_presets[p].name,
+                         loss_of_preset(&pl_presets[p]));
                 parley_settings settings = settings_of(words);
                 stopper stopper = {.at = at};
                 outcome outcome = {.data = data, .settings = &settings, .callback = stop_at, .user = &stopper};
@@ -172,7 +174,8 @@ static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
                     assert_done(outcome.status[r], &outcome.error[r]);
                     assert_int_equal(summary->stop, PARLEY_INTERRUPTED);
                     assert_int_equal(summary->rounds, at);
-                    assert_close(summary->objective, objective_of(data, outcome.model[r], &pl_loss_logistic, summary),
+                    assert_close(summary->objective,
+                                 objective_of(data, outcome.model[r], pl_linear(outcome.model[r])->loss, summary),
                                  1e-12);
                     assert_true(summary->gap >= 0.0 && isfinite(summary->gap));
                 }
@@ -338,12 +341,14 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     char words[160];
     for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (unsigned e = 0; e < COUNT(extras) && !streams(&pl_presets[p]); e++) {
-            if (alone[e] && strcmp(pl_presets[p].name, alone[e]) != 0)
+            const char *loss = loss_of_preset(&pl_presets[p]);
+            if ((alone[e] && strcmp(pl_presets[p].name, alone[e]) != 0) ||
+                (*loss && (strstr(extras[e], "loss=") || strstr(extras[e], "class_weights="))))
                 continue;
             if (SANITIZED > 1 && e > 0 && !alone[e] && (p / SOME + e) % 3 != 0) /* each with a third */
                 continue;
-            snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
-                     extras[e]);
+            snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s%s", pl_presets[p].name,
+                     extras[e], loss);
             bool use_sparse = pl_presets[p].local == &pl_local_sdca;
             assert_survives_lost_memory(use_sparse ? sparse : data, words);
         }

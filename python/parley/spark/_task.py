@@ -698,25 +698,25 @@ def _vector_array(table):
     )  # fmt: skip
 
 
-def _probabilities(decisions, loss: str):
+def _probabilities(decisions, together: bool):
     import numpy as np
 
     if decisions.shape[1] == 1:
         second = 1.0 / (1.0 + np.exp(-decisions[:, 0]))
         return np.column_stack([1.0 - second, second])
-    if loss == "softmax":
+    if together:
         parts = np.exp(decisions - decisions.max(axis=1, keepdims=True))
     else:
         parts = 1.0 / (1.0 + np.exp(-decisions))
     return parts / parts.sum(axis=1, keepdims=True)
 
 
-def _predictions(decisions, labels, loss: str):
+def _predictions(decisions, labels, log_link: bool):
     import numpy as np
 
     if labels is not None:
         return labels[decisions.argmax(axis=1) if decisions.shape[1] > 1 else (decisions[:, 0] > 0).astype(int)]
-    return np.exp(decisions[:, 0]) if loss in ("poisson", "gamma", "tweedie") else decisions[:, 0]
+    return np.exp(decisions[:, 0]) if log_link else decisions[:, 0]
 
 
 def applier(shipped, column: int, drop: bool, wanted: tuple):
@@ -726,17 +726,17 @@ def applier(shipped, column: int, drop: bool, wanted: tuple):
         import numpy as np
         import pyarrow as pa
 
-        coef, intercept, labels, loss = shipped.value
+        coef, intercept, labels, log_link, together = shipped.value
         for batch in batches:
             decisions = _decisions(batch.column(column), coef, intercept)
             arrays = [array for i, array in enumerate(batch.columns) if not (drop and i == column)]
             names = [name for i, name in enumerate(batch.schema.names) if not (drop and i == column)]
-            arrays.append(pa.array(_predictions(decisions, labels, loss).astype(np.float64)))
+            arrays.append(pa.array(_predictions(decisions, labels, log_link).astype(np.float64)))
             if wanted[0]:
                 both = np.column_stack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
                 arrays.append(_vector_array(both if labels is not None else decisions))
             if wanted[1]:
-                arrays.append(_vector_array(_probabilities(decisions, loss)))
+                arrays.append(_vector_array(_probabilities(decisions, together)))
             names += [f"parley_{i}" for i in range(len(arrays) - len(names))]
             yield pa.RecordBatch.from_arrays(arrays, names)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._library import settings as check_settings
+from .._links import facts
 from .._model import Model
 from .._run import ROW
 from . import _session, _task
@@ -72,13 +73,16 @@ class SparkModel(Model):
         from pyspark.sql.types import DoubleType, StructField, StructType
 
         _session._ship_by_value()
-        if probabilityCol and self.loss not in ("logistic", "softmax"):
+        loss = facts(self.loss)
+        if probabilityCol and not loss.probabilities:
             raise _session.illegal(f"the loss {self.loss} has no probabilities; leave probabilityCol out")
         frame, name, added = _vectors(df, featuresCol)
         new = [StructField(predictionCol, DoubleType())]
         new += [StructField(column, VectorUDT()) for column in (rawPredictionCol, probabilityCol) if column]
         schema = StructType([*df.schema.fields, *new])
-        shipped = frame.sparkSession.sparkContext.broadcast((self.coef, self.intercept, self.labels, self.loss))
+        shipped = frame.sparkSession.sparkContext.broadcast(
+            (self.coef, self.intercept, self.labels, bool(loss.log_link), bool(loss.together))
+        )
         wanted = (bool(rawPredictionCol), bool(probabilityCol))
         return frame.mapInArrow(_task.applier(shipped, frame.columns.index(name), added, wanted), schema)
 

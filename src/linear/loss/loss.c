@@ -44,6 +44,20 @@ const pl_loss *pl_loss_tuned(const pl_loss *loss, const parley_settings *setting
     return copy;
 }
 
+int parley_loss_facts(const char *name, parley_loss *out) {
+    const pl_loss *loss = pl_loss_find(name);
+    *out = (parley_loss){0};
+    if (loss)
+        *out = (parley_loss){.classes = loss->labels != PL_LABELS_REAL,
+                             .least = !loss->log_link            ? 0
+                                      : pl_loss_takes(loss, 0.0) ? 1
+                                                                 : 2,
+                             .log_link = loss->log_link,
+                             .probabilities = pl_loss_gives_probabilities(loss),
+                             .together = loss->together != NULL};
+    return loss != NULL;
+}
+
 static double power_of(const pl_loss *loss) { return loss->power > 0 ? loss->power : loss->parameter_value; }
 
 bool pl_loss_takes(const pl_loss *loss, double label) {

@@ -94,6 +94,10 @@ const double *parley_model_intercept(const parley_model *model) {
     return pl_linear(model) ? pl_linear(model)->intercept : NULL;
 }
 
+const double *parley_model_products(const parley_model *model) {
+    return pl_linear(model) ? pl_linear(model)->products : NULL;
+}
+
 const double *parley_model_labels(const parley_model *model) {
     return pl_linear(model) ? pl_linear(model)->labels : NULL;
 }

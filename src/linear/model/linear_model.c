@@ -272,6 +272,7 @@ static void free_parts(parley_model *model) {
     pl_free(linear->intercept);
     pl_free(linear->labels);
     pl_free(linear->standard_error);
+    pl_free(linear->products);
 }
 
 static uint64_t largest(const double *decisions, uint64_t outputs) {

@@ -16,6 +16,7 @@ typedef struct pl_linear_model {
     double *labels;           /* several outputs: the label of each, increasing */
     double *standard_error;   /* of coefficients, then of the intercept if there is one; NULL: they are not known */
     uint64_t standard_errors; /* their number */
+    double *products;         /* of columns, if the model was just found from them without a penalty; not saved */
 } pl_linear_model;
 
 extern const pl_model_type pl_model_linear;

@@ -405,7 +405,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, const doub
 }
 
 static const pl_oracle oracle = {.slopes_only = true};
-static const pl_combine_dialogue dialogue = {next, width, &oracle};
+static const pl_combine_dialogue dialogue = {next, &oracle};
 
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
@@ -417,6 +417,7 @@ const pl_combine_type pl_combine_newton = {
     .softens = true,
     .whole = true,
     .dialogue = &dialogue,
+    .width = width,
     .variant = variant,
     .check = check,
     .bytes = bytes,

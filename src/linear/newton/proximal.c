@@ -371,7 +371,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, const doub
 }
 
 static const pl_oracle oracle = {.slopes_only = true};
-static const pl_combine_dialogue dialogue = {next, width, &oracle};
+static const pl_combine_dialogue dialogue = {next, &oracle};
 
 const pl_combine_type pl_combine_proximal = {
     .name = "proximal",
@@ -383,6 +383,7 @@ const pl_combine_type pl_combine_proximal = {
     .softens = true,
     .whole = true,
     .dialogue = &dialogue,
+    .width = width,
     .check = check,
     .bytes = bytes,
     .open = open_proximal,

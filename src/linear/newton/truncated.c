@@ -429,7 +429,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, const doub
 }
 
 static const pl_oracle oracle = {.products = true};
-static const pl_combine_dialogue dialogue = {next, width, &oracle};
+static const pl_combine_dialogue dialogue = {next, &oracle};
 
 const pl_combine_type pl_combine_truncated = {
     .name = "truncated",
@@ -439,6 +439,7 @@ const pl_combine_type pl_combine_truncated = {
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
     .dialogue = &dialogue,
+    .width = width,
     .bytes = bytes,
     .open = open_truncated,
     .propose = propose,
