@@ -47,7 +47,7 @@ class Data:
 
 
 def _labels(label: np.ndarray | None, weight: np.ndarray | None) -> tuple[Any, Any]:
-    return ffi.cast("double *", _pointer(label)), ffi.cast("double *", _pointer(weight))
+    return tuple(ffi.NULL if one is None else ffi.from_buffer("double[]", one) for one in (label, weight))
 
 
 def _table(X: Any) -> tuple[np.ndarray, list]:

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,17 +86,22 @@ def text(value: Any) -> str:
     return repr(float(value))
 
 
-def settings(values: Mapping[str, Any]) -> Any:
-    """Makes settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python."""
+@lru_cache(maxsize=64)
+def _settings(values: tuple[tuple[str, str], ...]) -> Any:
     handle, error = make("settings", "parley_settings_new"), ffi.new("parley_error *")
-    for name, value in values.items():
-        if value is not None:
-            _raise(lib.parley_settings_set(handle, name.rstrip("_").encode(), text(value).encode(), error), error)
+    for name, value in values:
+        _raise(lib.parley_settings_set(handle, name.rstrip("_").encode(), value.encode(), error), error)
     return handle
 
 
+def settings(values: Mapping[str, Any]) -> Any:
+    """Settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python. The core only
+    reads them, so that fits with the same values share them."""
+    return _settings(tuple([(name, text(value)) for name, value in values.items() if value is not None]))
+
+
 def string(pointer: Any) -> str | None:
-    return None if pointer == ffi.NULL else ffi.string(pointer).decode()
+    return ffi.string(pointer).decode() if pointer else None
 
 
 def named(function: str, handle: Any, count: int) -> list[str] | None:

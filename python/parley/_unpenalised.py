@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigvalsh, svd
+from scipy.linalg import svd
 from sklearn.utils import assert_all_finite
 
 from . import _run
@@ -92,13 +92,13 @@ class LinearRegression(Regressor):
         if by_core or (sp.issparse(X) and X.shape[0] * X.shape[1] > _ENTRIES):
             return super()._regress(X, y, weight)
         X = X.toarray() if sp.issparse(X) else X
-        assert_all_finite(X, input_name="X")
         if 0 < 2 * X.shape[1] <= X.shape[0]:
             fit, model = self._solve_table(X, y, weight, self._problem(1.0))
             products = _run.products(model)
-            squares = np.zeros(1) if products is None else np.maximum(eigvalsh(products)[::-1], 0.0)
+            squares = np.zeros(1) if products is None else np.maximum(np.linalg.eigvalsh(products)[::-1], 0.0)
             if squares[-1] > _INDEPENDENT * squares[0]:
                 self.rank_, self.singular_ = X.shape[1], np.sqrt(squares)
                 return fit
+        assert_all_finite(X, input_name="X")
         fit, self.rank_, self.singular_ = _by_singular_values(X, y, weight, self.fit_intercept)
         return fit
