@@ -5,6 +5,7 @@
 #include "train/presets.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,18 +186,23 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
 }
 
 /* Texts of settings that tests copy by value. They live as long as the program. */
-static struct kept_texts {
-    struct kept_texts *next;
+typedef struct kept {
+    struct kept *next;
     pl_texts *texts;
-} * kept_texts;
+} kept;
+
+static kept *kept_texts;
+static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void set_setting(parley_settings *settings, const char *name, const char *value) {
     parley_error error = {0};
-    struct kept_texts *kept = malloc(sizeof *kept);
-    assert_non_null(kept);
+    kept *added = malloc(sizeof *added);
+    assert_non_null(added);
     assert_done(pl_setting_set(settings, 0, name, value, &error), &error);
-    *kept = (struct kept_texts){kept_texts, settings->texts};
-    kept_texts = kept;
+    pthread_mutex_lock(&kept_mutex); /* ranks are threads */
+    *added = (kept){kept_texts, settings->texts};
+    kept_texts = added;
+    pthread_mutex_unlock(&kept_mutex);
 }
 
 parley_settings settings_of(const char *words) {
