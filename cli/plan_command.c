@@ -252,7 +252,7 @@ static int plan_run(const arguments *arguments) {
     else if (!several)
         code = report(&run);
     pl_plan_close(run.plan);
-    pl_free(run.settings);
+    parley_settings_free(run.settings);
     return code;
 }
 

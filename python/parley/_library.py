@@ -95,8 +95,9 @@ def _settings(values: tuple[tuple[str, str], ...]) -> Any:
 
 
 def settings(values: Mapping[str, Any]) -> Any:
-    """Settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python. The core only
-    reads them, so that fits with the same values share them."""
+    """Settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python.
+
+    The core only reads them, so that fits with the same values share them."""
     return _settings(tuple([(name, text(value)) for name, value in values.items() if value is not None]))
 
 

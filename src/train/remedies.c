@@ -107,5 +107,5 @@ void pl_remedies(pl_run *run, const parley_settings *asked, parley_summary *summ
                               : summary->stop == PARLEY_SECONDS ? "more --seconds"
                               : run->type->by_change            ? "a larger --tolerance"
                                                                 : "a larger --gap";
-    pl_free(self.room);
+    parley_settings_free(self.room);
 }

@@ -322,10 +322,12 @@ static void a_forecast_sets_what_was_chosen(void **state) {
     assert_close(pl_forecast_seconds(&forecast, 5.5), 1.1, 1e-12);
     assert_close(pl_forecast_gap(&forecast, 5.5), 0.01, 1e-12);
     pl_forecast_close(&forecast);
+    pl_settings_clear(&settings);
     pl_settings_defaults(&settings);
     assert_int_equal(pl_setting_set(&settings, 0, "workers", "2", NULL), PARLEY_OK);
     assert_int_equal(pl_forecast_take(&forecast, plan, "p.json", &settings, &error), PARLEY_BAD_USAGE);
     pl_forecast_close(&forecast);
+    pl_settings_clear(&settings);
     json_decref(plan);
 }
 
