@@ -31,7 +31,7 @@ def slow(**options):
 
 def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large, monkeypatch):
     estimator, train = slow(), _run.train
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
 
     def train_with_timer(*arguments):  # checking the data may take longer than that on a busy machine
         timer.start()
@@ -153,7 +153,7 @@ def test_interrupt_stops_the_search_for_a_scale(large, monkeypatch):
 
 def test_interrupt_stops_cross_validation(large):
     before = threading.active_count()  # joblib may have its own threads
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         parley.LogisticRegressionCV(Cs=np.linspace(1e3, 2e3, 500), tol=1e-13, cv=20).fit(*large)
