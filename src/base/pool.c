@@ -188,14 +188,15 @@ static void pin_to_cores(pl_pool *pool) {
     }
 }
 
-/* The first run with several tasks starts the helpers, since many fits are over before a thread has begun. Tasks are
- * shared by those that could be started. */
-static void start_helpers(pl_pool *pool) {
+/* Starts the helpers, unless that was done before. Returns false if there are fewer than were wanted. */
+static bool start_helpers(pl_pool *pool) {
+    unsigned wanted = pool->wanted;
     if (pool->pins)
         pin_to_cores(pool);
-    while (pool->wanted > pool->started && start_helper(pool, pool->started))
+    while (wanted > pool->started && start_helper(pool, pool->started))
         pool->started++;
     pool->wanted = pool->started;
+    return pool->started == wanted;
 }
 
 unsigned pl_pool_threads(const pl_pool *pool) { return pool->threads; }
@@ -214,7 +215,7 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
             task(context, i);
         return;
     }
-    start_helpers(pool);
+    start_helpers(pool); /* those that could be started share the tasks */
     pool->task = task;
     pool->context = context;
     atomic_store(&pool->left, tasks);
@@ -255,7 +256,8 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     bool known;
     *out = NULL;
     unsigned cores = count_cores(&allowed, &known);
-    threads = threads ? threads : cores;
+    bool given = threads > 0;
+    threads = given ? threads : cores;
     pl_pool *pool = pl_alloc(1, sizeof *pool);
     pthread_t *handles = pl_alloc(threads, sizeof *handles);
     if (!pool || !handles) {
@@ -273,6 +275,11 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
+    /* Otherwise the first run with several tasks starts them, since many fits are over before a thread has begun. */
+    if (given && !start_helpers(pool)) {
+        pl_pool_close(pool);
+        return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; use fewer with --threads", threads);
+    }
     *out = pool;
     return PARLEY_OK;
 }

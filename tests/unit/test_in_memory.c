@@ -341,7 +341,7 @@ static void small_problems_start_no_threads(void **state) {
         parley_error error = {0};
         unsigned most = 0;
         assert_done(parley_train(data, &settings, count_threads, &most, &model[i], &summary, &error), &error);
-        assert_true(i == 2 || most == before);
+        assert_true(i > 0 || most == before);
         assert_int_equal(summary.threads, i == 1 ? 2 : pl_cores());
     }
     assert_memory_equal(pl_linear(model[0])->coef, pl_linear(model[1])->coef, 4 * sizeof(double));
