@@ -10,7 +10,7 @@ typedef struct pl_exchange pl_exchange;
 #define PL_BLOCK 4096 /* entries of v that are summed in order; the sums of blocks are added as a tree */
 
 /* How a run with this exchange advances from one round to the next. src/train has one function for each. A synchronous
- * round is one clock of all workers. An asynchronous one is a stretch of clocks that each worker makes at its own pace,
+ * round is one clock of all workers. An asynchronous one is several clocks that each worker makes at its own pace,
  * and ends with a park, at which all workers have stopped and all ranks have v. */
 typedef enum pl_clock { PL_SYNCHRONOUS, PL_ASYNCHRONOUS, PL_CLOCKS } pl_clock;
 
@@ -22,7 +22,7 @@ enum {
     PL_CARRIES_DIRECTIONS = 2, /* directions to all workers within a round, and their answers back */
 };
 
-/* A stretch of clocks, as all ranks begin it. */
+/* An asynchronous round, as all ranks begin it. */
 typedef struct pl_async_round {
     pl_local *local;
     pl_combine *combine;
@@ -44,10 +44,18 @@ typedef struct pl_turn {
     uint64_t sent, received, messages; /* added to: bytes, as if every owner were on another machine, and messages */
 } pl_turn;
 
-/* For exchanges with the clock PL_ASYNCHRONOUS. In a stretch one task per hosted worker calls `swap` after every clock
+/* What the coordinator asks for, and what it is told. */
+typedef struct pl_view_request {
+    uint64_t wanted; /* clocks */
+    bool ends;       /* it wants to see nothing more, and all workers stop after their current clock */
+    double *v;       /* out: what this rank knows of v */
+    uint64_t seen; /* out: clocks that all workers have made; 0: they have left, and nothing changes before the park */
+} pl_view_request;
+
+/* For exchanges with the clock PL_ASYNCHRONOUS. In a round one task per hosted worker calls `swap` after every clock
  * and `leave` at its end, and one task per rank calls `serve`. */
 typedef struct pl_exchange_async {
-    parley_status (*begin)(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error);
+    parley_status (*begin)(pl_exchange *exchange, const pl_async_round *round, parley_error *error);
     /* Hands over an update and reads v. Waits if the worker is too far ahead of others. */
     parley_status (*swap)(pl_exchange *exchange, unsigned worker, pl_turn *turn, parley_error *error);
     /* The worker makes no more clocks before the park. Nobody waits for it any longer. */
@@ -56,23 +64,15 @@ typedef struct pl_exchange_async {
     parley_status (*serve)(pl_exchange *exchange, parley_error *error);
     /* Makes v on all ranks what the workers have made of it. */
     parley_status (*park)(pl_exchange *exchange, double *v, parley_error *error);
+    /* One task of rank 0, the coordinator, looks at v while the workers go on. It waits until all of them have made
+     * the clocks that it wants to see. NULL: v is known at parks only. */
+    parley_status (*look)(pl_exchange *exchange, pl_view_request *look, parley_error *error);
 } pl_exchange_async;
-
-/* For asynchronous exchanges in which rank 0 knows v between parks. One task of it, the coordinator, looks at v while
- * the workers go on. */
-typedef struct pl_exchange_view {
-    /* Waits until all workers have made `clock` clocks, and copies what this rank knows of v. `seen` is the number of
-     * clocks that all have made, or 0 if all workers have left, and there is nothing more to see before the park. */
-    parley_status (*look)(pl_exchange *exchange, uint64_t clock, double *v, uint64_t *seen, parley_error *error);
-    /* Lets all workers stop after their current clock. */
-    parley_status (*end)(pl_exchange *exchange, parley_error *error);
-} pl_exchange_view;
 
 typedef struct pl_exchange_type {
     const char *name, *help;
     pl_clock clock;
     const pl_exchange_async *async;         /* NULL: synchronous */
-    const pl_exchange_view *view;           /* NULL: v is known at parks only */
     unsigned carries;                       /* PL_CARRIES_* */
     unsigned needs;                         /* PL_STEPS_IN_V and so on: traits that the local solver must have */
     bool one_owner;                         /* rank 0 owns all of v */

@@ -108,22 +108,21 @@ typedef struct pl_setup {
 
 /* For solvers that can start from any model, as those of a problem that does not begin at zero must. */
 typedef struct pl_local_restart {
-    /* Moves v and the private state to the model w, or near it. */
-    parley_status (*start)(pl_local *local, const double *w, double *v, parley_error *error);
+    /* Moves v and the private state to the model w, or near it. `rows` is what `by_row` of the solver of before had for
+     * each row of this rank, or NULL. */
+    parley_status (*start)(pl_local *local, const double *w, const double *rows, double *v, parley_error *error);
     /* Adapts to a changed penalty and keeps v as far as possible. NULL: the solver is closed and opened again. */
     parley_status (*renew)(pl_local *local, double *v, parley_error *error);
     /* The private state of the rows of this rank, `*width` numbers each, with which the rows can go to other workers.
      * NULL: the model is all that a solver needs. */
-    double *(*by_row)(pl_local *local, uint64_t *width);
-    /* Goes on from such state, which is in place, where the model was w. Computes v from it. */
-    parley_status (*rejoin)(pl_local *local, const double *w, double *v, parley_error *error);
+    const double *(*by_row)(const pl_local *local, uint64_t *width);
 } pl_local_restart;
 
 /* For solvers whose workers can work alone, each from its own copy of v, while others work. Asynchronous clocks need
  * it. */
 typedef struct pl_local_async {
-    /* Prepares for a stretch of clocks from v. All workers are parked, and all ranks have v. It may adapt rates to how
-     * good v is, and change v, alike on all ranks. */
+    /* Prepares for an asynchronous round from v. All workers are parked, and all ranks have v. It may adapt rates to
+     * how good v is, and change v, alike on all ranks. */
     parley_status (*prepare)(pl_local *local, double *v, parley_error *error);
     /* Makes one round's steps of one hosted worker. Only the entries that the worker reads change. */
     parley_status (*work)(pl_local *local, unsigned worker, const pl_round *round, double *v, pl_update *update,
@@ -163,11 +162,9 @@ typedef struct pl_local_type {
      * PL_EVALUATES_GRADIENT. */
     parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
-    /* Answers a question about the direction, by the tables or the scalars of the updates. If classes are problems of
-     * their own, it may first change the lengths of their parts of a new direction, alike on all ranks. NULL: the
-     * solver answers no questions. */
-    parley_status (*answer)(pl_local *local, const pl_question *question, const double *v, double *direction,
-                            pl_update *update, parley_error *error);
+    /* Answers a question about the direction, by the tables or the scalars of the updates. NULL: the solver answers no
+     * questions. */
+    void (*answer)(pl_local *local, const pl_question *question, const double *direction, pl_update *update);
     /* Whether `work` evaluates v itself. Then its update is the gradient at v. NULL: it never does. */
     bool (*certifies)(const pl_local *local);
     double (*evaluate_passes)(const pl_local *local); /* cost of an evaluation in passes over the data */

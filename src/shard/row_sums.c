@@ -9,7 +9,7 @@
 typedef struct sum_pass {
     const pl_team *team;
     pl_row_sum f;
-    pl_chunk_sum stretch; /* or NULL */
+    pl_chunk_sum chunk; /* or NULL */
     const void *context;
     const parley_data *data; /* whose entries `f` reads; NULL: none */
     double *sums;            /* hosted x lanes x PL_ROW_SUMS */
@@ -20,10 +20,10 @@ static void sum_task(void *context, unsigned task) {
     double sums[PL_ROW_SUMS] = {0};
     for (pl_walk rows = pass->data ? pl_walk_entries(pass->data) : (pl_walk){0};
          pl_walk_on(&pass->team->parts[task], &rows);) {
-        for (uint64_t i = rows.begin; i < rows.end && !pass->stretch; i++)
+        for (uint64_t i = rows.begin; i < rows.end && !pass->chunk; i++)
             pass->f(pass->context, i, sums);
-        if (pass->stretch)
-            pass->stretch(pass->context, rows.begin, rows.end, sums);
+        if (pass->chunk)
+            pass->chunk(pass->context, rows.begin, rows.end, sums);
     }
     memcpy(pass->sums + (uint64_t)task * PL_ROW_SUMS, sums, sizeof sums);
 }
@@ -43,7 +43,7 @@ void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigne
 }
 
 void pl_sum_chunks(const pl_team *team, pl_chunk_sum f, const void *context, unsigned count, double *sums) {
-    run_sums(&(sum_pass){.team = team, .stretch = f, .context = context, .sums = team->lane_sums}, count, sums);
+    run_sums(&(sum_pass){.team = team, .chunk = f, .context = context, .sums = team->lane_sums}, count, sums);
 }
 
 parley_status pl_total_entries(const pl_team *team, const parley_data *data, pl_row_sum f, const void *context,

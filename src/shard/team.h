@@ -33,7 +33,7 @@ parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x,
                            uint64_t seed, parley_error *error);
 void pl_team_close(pl_team *team);
 
-/* A walk over the rows of a part, by stretches of rows [begin, end). Begin with {0}, or with pl_walk_entries(data) if
+/* A walk over the rows of a part, by chunks of rows [begin, end). Begin with {0}, or with pl_walk_entries(data) if
  * the entries of the rows are read, which may be larger than memory. */
 #define PL_ROW_CHUNK 64
 typedef struct pl_walk {
@@ -45,10 +45,10 @@ typedef struct pl_walk {
     uint64_t asked_row, asked_range;
 } pl_walk;
 static inline pl_walk pl_walk_entries(const parley_data *data) { return (pl_walk){.large = data->large ? data : NULL}; }
-/* Reads ahead of the current stretch and gives back what lies behind it, or at the end of the walk all of it. */
+/* Reads ahead of the current rows and gives back what lies behind it, or at the end of the walk all of it. */
 void pl_walk_read(const pl_part *part, pl_walk *walk);
 void pl_walk_leave(pl_walk *walk);
-/* Goes to the next stretch, of at most PL_ROW_CHUNK rows of one range. Returns false after the last one, and also if
+/* Goes to the next chunk, of at most PL_ROW_CHUNK rows of one range. Returns false after the last one, and also if
  * the run must stop; pl_team_sum then tells all ranks. */
 static inline bool pl_walk_on(const pl_part *part, pl_walk *walk) {
     while (walk->range <= part->count && !pl_stop_due()) {

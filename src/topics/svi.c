@@ -522,7 +522,8 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     return PARLEY_OK;
 }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+static parley_status start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    (void)rows;
     return primal(local, w, v, error);
 }
 

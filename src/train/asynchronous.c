@@ -1,4 +1,4 @@
-/* asynchronous.c: a round of asynchronous exchanges is a stretch of clocks that every worker makes at its own pace:
+/* asynchronous.c: a round of asynchronous exchanges is several clocks that every worker makes at its own pace:
  *
  *   prepare -> (swap -> work) per worker, and serve per rank -> park -> sums
  *
@@ -15,7 +15,7 @@
 /* What the tasks of this rank share. */
 typedef struct tasks {
     pl_run *run;
-    pl_async_round stretch;
+    pl_async_round round;
     pl_straggler straggler;
     atomic_bool failed;    /* a task of this rank */
     double *waited;        /* by worker: seconds in `swap` */
@@ -61,7 +61,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     trace->mean_behind += (double)turn->behind; /* a sum until the park */
     trace->most_behind = turn->behind > trace->most_behind ? turn->behind : trace->most_behind;
     turn->update = NULL;
-    if (turn->clock >= tasks->stretch.until || turn->ended || pl_stop_asked())
+    if (turn->clock >= tasks->round.until || turn->ended || pl_stop_asked())
         return status;
     pl_round round = run->asked;
     round.number = turn->clock + 1;
@@ -72,7 +72,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     pl_straggle(&tasks->straggler, engine, run->rows.team.first + k, turn->clock, update, &tasks->failed);
     count_clock(&run->update[k], update);
     turn->share = share_of(run, update->weight, &turn->fraction);
-    turn->last = turn->clock + 1 >= tasks->stretch.until;
+    turn->last = turn->clock + 1 >= tasks->round.until;
     turn->update = update;
     return status;
 }
@@ -80,7 +80,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
 static parley_status run_worker(tasks *tasks, unsigned k, parley_error *error) {
     pl_run *run = tasks->run;
     pl_worker_trace *trace = &run->spans.worker[k];
-    pl_turn turn = {.clock = tasks->stretch.from};
+    pl_turn turn = {.clock = tasks->round.from};
     pl_update update = {0};
     uint64_t turns = 0;
     double began = pl_engine_now(run->engine);
@@ -107,7 +107,7 @@ static void run_task(void *context, unsigned task) {
     unsigned hosted = run->rows.team.hosted;
     tasks->status[task] = task < hosted    ? run_worker(tasks, task, error)
                           : task == hosted ? run->method.exchange->async->serve(run->exchange, error)
-                                           : pl_coordinate(run, &tasks->stretch, error);
+                                           : pl_coordinate(run, &tasks->round, error);
     if (tasks->status[task] == PARLEY_OK)
         return;
     atomic_store(&tasks->failed, true);
@@ -120,7 +120,7 @@ static parley_status run_tasks(pl_run *run, tasks *tasks, parley_error *error) {
     pl_engine *engine = run->engine;
     unsigned count = count_tasks(run);
     uint64_t sent = engine->bytes_sent, received = engine->bytes_received;
-    parley_status status = run->method.exchange->async->begin(run->exchange, &tasks->stretch, error);
+    parley_status status = run->method.exchange->async->begin(run->exchange, &tasks->round, error);
     if (status == PARLEY_OK)
         status = engine->type->run_blocking(engine, run_task, tasks, count, error);
     for (unsigned task = 0; task < count && status == PARLEY_OK; task++)
@@ -143,20 +143,20 @@ static parley_status prepare(pl_run *run, parley_error *error) {
     return run->method.local->async->prepare(run->local, run->tables.v, error);
 }
 
-static parley_status stretch(pl_run *run, parley_error *error) {
+static parley_status run_clocks(pl_run *run, parley_error *error) {
     unsigned hosted = run->rows.team.hosted;
     uint64_t from = run->exchange->clock, clocks = clocks_of(run);
     tasks tasks = {.run = run,
-                   .stretch = {.local = run->local,
-                               .combine = run->combine,
-                               .from = from,
-                               .until = from + clocks,
-                               .slice = {.begin = pl_exchange_begin(run->exchange),
-                                         .end = pl_exchange_end(run->exchange),
-                                         .v = run->tables.v,
-                                         .change = run->tables.change,
-                                         .direction = run->tables.direction,
-                                         .sums = pl_exchange_sums(run->exchange)}},
+                   .round = {.local = run->local,
+                             .combine = run->combine,
+                             .from = from,
+                             .until = from + clocks,
+                             .slice = {.begin = pl_exchange_begin(run->exchange),
+                                       .end = pl_exchange_end(run->exchange),
+                                       .v = run->tables.v,
+                                       .change = run->tables.change,
+                                       .direction = run->tables.direction,
+                                       .sums = pl_exchange_sums(run->exchange)}},
                    .waited = pl_alloc(hosted, sizeof(double)),
                    .status = pl_alloc(count_tasks(run), sizeof(parley_status)),
                    .error = pl_alloc(count_tasks(run), sizeof(parley_error))};
@@ -190,7 +190,7 @@ static parley_status count(pl_run *run, parley_error *error) {
 static const struct {
     pl_phase phase;
     parley_status (*run)(pl_run *run, parley_error *error);
-} phases[] = {{PL_IN_EXCHANGE, prepare}, {PL_IN_WORK, stretch}, {PL_IN_EXCHANGE, park}, {PL_IN_BARRIER, count}};
+} phases[] = {{PL_IN_EXCHANGE, prepare}, {PL_IN_WORK, run_clocks}, {PL_IN_EXCHANGE, park}, {PL_IN_BARRIER, count}};
 
 parley_status pl_advance_asynchronous(pl_run *run, parley_error *error) {
     parley_status status = PARLEY_OK;

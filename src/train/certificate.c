@@ -16,7 +16,7 @@
 #define WINDOW 300               /* a stall is this many rounds without progress */
 #define TELL_ROUNDS 12           /* rounds between two measurements of how fast the gap falls */
 #define NOISE 1e3                /* multiple of the best P up to which sampled gradients may rise */
-#define PARKS 60                 /* the same, if a round is a stretch of clocks */
+#define PARKS 60                 /* the same, if a round is asynchronous */
 #define WORSE 0.1                /* than at the start of the run, relative to that: diverging */
 #define HOPELESS 3               /* evaluations in a row that found that, where the steps are not to be changed */
 #define PROGRESS 1e-4            /* relative progress that a window must make */
@@ -189,7 +189,7 @@ parley_status pl_recover(pl_run *run, parley_error *error) {
     bool goes_back = changed || !isfinite(run->best.latest);
     if (status == PARLEY_OK && goes_back && (run->method.local->traits & PL_EVALUATES_GRADIENT) &&
         run->method.local->restart)
-        status = pl_move_to(run, run->best.w, error);
+        status = pl_move_to(run, run->best.w, NULL, error);
     run->pace.hopeless = changed ? 0 : run->pace.hopeless + 1;
     run->diverged = false;
     return status;

@@ -27,15 +27,10 @@ static void drop_rows(pl_run *run) {
 
 /* Moves the opened solver to where the run was. */
 static parley_status go_on_from(pl_run *run, const pl_local_type *before, parley_error *error) {
-    const pl_local_restart *restart = run->method.local->restart;
     bool worse = run->evaluated && run->best.latest > run->best.objective;
-    if (!run->kept.values || run->method.local != before)
-        return pl_move_to(run, worse ? run->best.w : run->w, error);
-    uint64_t width;
-    double *values = restart->by_row(run->local, &width);
-    memcpy(values, run->kept.values, run->rows.data->x.rows * width * sizeof *values);
-    parley_status status = restart->rejoin(run->local, run->w, pl_next_v(run), error);
-    return status == PARLEY_OK ? pl_take_next_v(run, error) : status;
+    if (run->kept.values && run->method.local == before)
+        return pl_move_to(run, run->w, run->kept.values, error);
+    return pl_move_to(run, worse ? run->best.w : run->w, NULL, error);
 }
 
 /* Closes the members and opens the next ones, in new shards if the workers change. */

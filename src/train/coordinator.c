@@ -11,7 +11,8 @@
 #define REST 9.0 /* times the time of a look, before the next one: looks take a tenth of the time of a core */
 
 bool pl_coordinates(const pl_run *run) {
-    return run->engine->rank == 0 && run->validation.rows && run->method.exchange->view && run->method.local->restart;
+    const pl_exchange_async *async = run->method.exchange->async;
+    return run->engine->rank == 0 && run->validation.rows && async && async->look && run->method.local->restart;
 }
 
 static void log_look(pl_run *run, uint64_t clock, double value) {
@@ -41,36 +42,36 @@ static parley_status measure(pl_run *run, const double *v, double *w, uint64_t c
     return status;
 }
 
-static parley_status look_until_parked(pl_run *run, const pl_async_round *stretch, double *v, double *w,
+static parley_status look_until_parked(pl_run *run, const pl_async_round *round, double *v, double *w,
                                        parley_error *error) {
-    const pl_exchange_view *view = run->method.exchange->view;
-    uint64_t every = run->settings->view_every, wanted = stretch->from + (every ? every : 1), seen;
+    const pl_exchange_async *async = run->method.exchange->async;
+    uint64_t every = run->settings->view_every, step = every ? every : 1;
+    pl_view_request look = {.wanted = round->from + step, .v = v};
     double rests = 0; /* until then, unless the user says how often to look */
     for (;;) {
-        parley_status status = view->look(run->exchange, wanted, v, &seen, error);
-        if (status != PARLEY_OK || seen == 0 || seen >= stretch->until || pl_stop_asked())
+        parley_status status = async->look(run->exchange, &look, error);
+        if (status != PARLEY_OK || look.ends || look.seen == 0 || look.seen >= round->until || pl_stop_asked())
             return status;
-        wanted = seen + (every ? every : 1);
+        look.wanted = look.seen + step;
         double began = pl_engine_now(run->engine);
         if (!every && began < rests)
             continue;
-        status = measure(run, v, w, seen, error);
+        status = measure(run, v, w, look.seen, error);
         double now = pl_engine_now(run->engine);
         rests = now + REST * (now - began);
-        if (status == PARLEY_OK && run->validation.worse >= run->settings->patience)
-            return view->end(run->exchange, error);
+        look.ends = run->validation.worse >= run->settings->patience;
         if (status != PARLEY_OK)
             return status;
     }
 }
 
-parley_status pl_coordinate(pl_run *run, const pl_async_round *stretch, parley_error *error) {
+parley_status pl_coordinate(pl_run *run, const pl_async_round *round, parley_error *error) {
     double *v, *w = NULL;
     parley_status status = pl_take(&v, run->exchange->size, sizeof *v, "the view of the model", error);
     if (status == PARLEY_OK)
         status = pl_take(&w, run->problem->size, sizeof *w, "the view of the model", error);
     if (status == PARLEY_OK)
-        status = look_until_parked(run, stretch, v, w, error);
+        status = look_until_parked(run, round, v, w, error);
     pl_free(v);
     pl_free(w);
     return status;
@@ -84,11 +85,12 @@ typedef struct found {
 
 parley_status pl_coordinator_tell(pl_run *run, parley_error *error) {
     pl_validation *validation = &run->validation;
-    if (!validation->rows || !run->method.exchange->view || run->engine->ranks == 1)
+    const pl_exchange_async *async = run->method.exchange->async;
+    if (!validation->rows || !async || !async->look || run->engine->ranks == 1)
         return PARLEY_OK;
     found found = {validation->best, validation->objective, validation->best_round, validation->worse};
     parley_status status = pl_broadcast(run->engine, 0, &found, sizeof found, error);
-    bool is_new = found.best_round == run->round; /* of this stretch, because it is not evaluated yet */
+    bool is_new = found.best_round == run->round; /* of this round, because it is not evaluated yet */
     validation->best = found.best;
     validation->objective = found.objective;
     validation->best_round = found.best_round;
@@ -105,7 +107,7 @@ parley_status pl_coordinator_settle(pl_run *run, parley_error *error) {
     double best = validation->best;
     uint64_t round = validation->best_round, worse = validation->worse;
     double began = pl_engine_now(run->engine);
-    parley_status status = pl_move_to(run, validation->w, error);
+    parley_status status = pl_move_to(run, validation->w, NULL, error);
     if (status == PARLEY_OK)
         status = pl_evaluate(run, error);
     run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;

@@ -94,10 +94,11 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace, pl_pla
                             .pace = run->work.paced ? pace : NULL,
                             .plan = run->forecast.count && run->evaluated ? plan : NULL,
                             .evaluated = run->evaluated,
-                            .objective = run->best.objective,
-                            .dual = run->best.exists ? run->best.dual : NAN,
-                            .gap = pl_gap(&run->best),
-                            .relative_gap = pl_relative_gap(&run->best),
+                            .objective = run->evaluated ? run->best.objective : NAN,
+                            .dual = run->evaluated && run->best.exists ? run->best.dual : NAN,
+                            .gap = run->evaluated ? pl_gap(&run->best) : NAN,
+                            .relative_gap = run->evaluated ? pl_relative_gap(&run->best) : NAN,
+                            .estimate = pl_estimate_now(run),
                             .validation = pl_validation_now(run),
                             .workers = run->rows.team.workers,
                             .worker = run->told.worker,
@@ -182,7 +183,7 @@ static parley_status replace_best(pl_run *run, const double *w, parley_error *er
         return status;
     memcpy(kept, run->best.w, bytes);
     run->best.objective = INFINITY;
-    status = pl_move_to(run, w, error);
+    status = pl_move_to(run, w, NULL, error);
     if (status == PARLEY_OK)
         status = pl_evaluate(run, error);
     if (status != PARLEY_OK || !(pl_relative_gap(&run->best) <= run->target)) {

@@ -7,6 +7,15 @@
 
 #include "train/presets.h"
 
+static bool asks_for_server(const pl_problem *problem, const parley_settings *settings) {
+    (void)problem;
+    return strcmp(settings->exchange, "server") == 0;
+}
+
+/* What a user may mean who asks for a server. It comes before all others, whatever the data turn out to be. */
+static const pl_way servers[] = {
+    {.text = "--preset petuum", .changes = {{"preset", "petuum"}}, .fits = asks_for_server}, {0}};
+
 /* Changes of the method, nearest first. */
 static const pl_way methods[] = {
     {.text = "--local scd", .changes = {{"local", "scd"}}},
@@ -69,6 +78,8 @@ static unsigned find_open(const refusal *refusal, const pl_way *ways, unsigned u
 
 static unsigned find_ways(const refusal *refusal, const char *texts[2]) {
     const pl_way *ways = refusal->rules->ways;
+    if (find_open(refusal, servers, PL_AVOIDS, false, 1, texts) > 0)
+        return 1;
     unsigned problem = find_open(refusal, ways, PL_AVOIDS, true, 1, texts);
     unsigned method = find_open(refusal, methods, PL_AVOIDS, true, 2 - problem, texts + problem);
     if (method == 0)

@@ -242,5 +242,5 @@ parley_status pl_go_on(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_open_next(run, error);
     bool worse = run->evaluated && run->best.latest > run->best.objective;
-    return status == PARLEY_OK ? pl_move_to(run, worse ? run->best.w : run->w, error) : status;
+    return status == PARLEY_OK ? pl_move_to(run, worse ? run->best.w : run->w, NULL, error) : status;
 }

@@ -376,7 +376,7 @@ static parley_status reopen(pl_run *run, parley_error *error) {
         status = local->open(&run->setup, &run->local, error);
     run->setup.local = run->local;
     if (status == PARLEY_OK && local->restart)
-        status = pl_move_to(run, found, error);
+        status = pl_move_to(run, found, NULL, error);
     pl_free(found);
     return status;
 }

@@ -230,6 +230,7 @@ void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without 
 void pl_log_shown(pl_run *run, const parley_model *model);
 void pl_give_up_spans(pl_run *run, const parley_error *why); /* the same for the trace */
 void pl_progress(const pl_run *run, parley_progress *progress);
+double pl_estimate_now(const pl_run *run);   /* of the relative gap, in rounds that are not evaluated; NaN: unknown */
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
 
 /* remedies.c: fills in what may help, if the run ended before its target. `asked` holds the settings as given. */
@@ -263,10 +264,10 @@ parley_status pl_recover(pl_run *run, parley_error *error);
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);
 
 /* start.c: moves the run to a model: the one given or that of --start. The second moves it to w, and evaluates it or
- * not. */
+ * not. The third may have the private state of the rows too, of the solver of before (pl_local_restart). */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
-parley_status pl_move_to(pl_run *run, const double *w, parley_error *error);
+parley_status pl_move_to(pl_run *run, const double *w, const double *rows, parley_error *error);
 /* A v in shared memory is written by its owners. Each rank writes all of a new v to pl_next_v, from where it is taken.
  */
 double *pl_next_v(pl_run *run);

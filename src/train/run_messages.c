@@ -16,8 +16,12 @@ double pl_validation_now(const pl_run *run) {
     return validation->rows && validation->latest_round == run->round ? validation->latest : NAN;
 }
 
-void pl_progress(const pl_run *run, parley_progress *progress) {
+double pl_estimate_now(const pl_run *run) {
     bool estimated = !run->evaluated && run->pace.trusted && run->pace.estimate >= 0 && run->round > 0;
+    return estimated ? run->pace.estimate / run->best.scale : NAN;
+}
+
+void pl_progress(const pl_run *run, parley_progress *progress) {
     *progress = (parley_progress){.round = run->round,
                                   .epochs = run->summary.epochs,
                                   .seconds = pl_engine_now(run->engine) - run->began,
@@ -25,7 +29,7 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                                   .dual = run->best.exists ? run->best.dual : NAN,
                                   .gap = pl_gap(&run->best),
                                   .relative_gap = pl_relative_gap(&run->best),
-                                  .estimate = estimated ? run->pace.estimate / run->best.scale : NAN,
+                                  .estimate = pl_estimate_now(run),
                                   .target = run->target,
                                   .metric = run->validation.rows ? run->validation.score->name : NULL,
                                   .validation = pl_validation_now(run),

@@ -19,13 +19,13 @@ parley_status pl_take_next_v(pl_run *run, parley_error *error) {
     return pl_exchange_spread(run->exchange, v, error);
 }
 
-parley_status pl_move_to(pl_run *run, const double *w, parley_error *error) {
-    parley_status status = run->method.local->restart->start(run->local, w, pl_next_v(run), error);
+parley_status pl_move_to(pl_run *run, const double *w, const double *rows, parley_error *error) {
+    parley_status status = run->method.local->restart->start(run->local, w, rows, pl_next_v(run), error);
     return status == PARLEY_OK ? pl_take_next_v(run, error) : status;
 }
 
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
-    parley_status status = pl_move_to(run, w, error);
+    parley_status status = pl_move_to(run, w, NULL, error);
     if (status == PARLEY_OK && (!pl_local_certifies(run->local) || run->validation.rows))
         status = pl_evaluate(run, error); /* otherwise the first round begins with an evaluation of v */
     return status;

@@ -71,12 +71,10 @@ static parley_status ask_workers(pl_run *run, pl_question *question, double *sca
     if (status != PARLEY_OK)
         return status;
     pl_phase_begin(&run->spans, PL_IN_PROBE);
-    status = run->method.local->answer(run->local, question, tables->v, tables->direction, run->update, error);
+    run->method.local->answer(run->local, question, tables->direction, run->update);
     pl_phase_end(&run->spans);
     run->summary.epochs += question->moved ? 1.0 : 0.0;
     question->moved = false;
-    if (status != PARLEY_OK)
-        return status;
     return question->columns > 0
                ? pl_exchange_reduce(run->exchange, question->columns, run->update, run->share, tables->change, error)
                : sum_scalars(run, scalars, error);

@@ -289,7 +289,7 @@ static void a_start_at_the_optimum_is_at_the_optimum(void **state) {
         open_bench(&first, plan, words);
         solve(&first, &there);
         open_bench(&second, plan, words);
-        assert_done(pl_local_scd.restart->start(second.local, first.w, second.v, &error), &error);
+        assert_done(pl_local_scd.restart->start(second.local, first.w, NULL, second.v, &error), &error);
         assert_int_equal(solve(&second, &again), 1);
         assert_close(again, there, 1e-12);
         close_bench(&first);

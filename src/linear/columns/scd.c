@@ -259,7 +259,8 @@ static parley_status add_changes(const pl_scd *self, double *v, parley_error *er
     return status;
 }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+static parley_status start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    (void)rows;
     pl_scd *self = (pl_scd *)local;
     const pl_matrix *x = self->x;
     pl_engine *engine = self->team->engine;

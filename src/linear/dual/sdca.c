@@ -405,7 +405,7 @@ static bool stalled(pl_local *local) { return pl_sdca_wake((pl_sdca *)local); }
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", "block", NULL};
 
-static const pl_local_restart restart = {pl_sdca_start, pl_sdca_renew, pl_sdca_by_row, pl_sdca_rejoin};
+static const pl_local_restart restart = {pl_sdca_start, pl_sdca_renew, pl_sdca_by_row};
 
 const pl_local_type pl_local_sdca = {
     .name = "sdca",

@@ -132,10 +132,9 @@ void pl_lanes_sync(pl_sdca *sdca);
 uint64_t pl_lane_syncs(const pl_sdca *sdca, double nonzeros);
 
 /* sdca_start.c */
-parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error);
+parley_status pl_sdca_start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error);
 parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error);
-double *pl_sdca_by_row(pl_local *local, uint64_t *width);
-parley_status pl_sdca_rejoin(pl_local *local, const double *w, double *v, parley_error *error);
+const double *pl_sdca_by_row(const pl_local *local, uint64_t *width);
 
 /* sdca_state.c */
 void pl_sdca_state(pl_local *local, pl_state *state);

@@ -62,23 +62,48 @@ static parley_status begin_intercepts(pl_sdca *self, const double *w, parley_err
     return status;
 }
 
-parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error) {
-    pl_sdca *self = (pl_sdca *)local;
+/* Starts from a model alone. */
+static parley_status start_at(const starting *starting, const double *w, double *v, parley_error *error) {
+    pl_sdca *self = starting->of;
     const pl_glm *glm = self->glm;
-    starting starting = {.of = self, .a = self->t_round, .b = self->b};
     pl_linear_evaluation at = {0};
-    self->in_step = false;
-    pl_sdca_wake(self);
     pl_margins(glm, self->team, w, self->z);
     parley_status status = begin_intercepts(self, w, error);
     if (status != PARLEY_OK)
         return status;
-    pl_team_run(self->team, slope_task, &starting);
+    pl_team_run(self->team, slope_task, (void *)starting);
     if (glm->intercept == PL_FREE)
         status = glm->classes > 1 ? pl_classes_evaluate(glm, self->team, self->z, self->b, self->t, &at, error)
                                   : pl_evaluate_rows(glm, self->team, self->z, self->b[0], self->t, &at, error);
-    weigh(&starting, &at);
-    return status == PARLEY_OK ? pl_weighted_rows(glm, self->team, starting.a, v, error) : status;
+    weigh(starting, &at);
+    return status == PARLEY_OK ? pl_weighted_rows(glm, self->team, starting->a, v, error) : status;
+}
+
+/* Starts from the dual variables of the rows: v is the sum of q t x, and the multiplier of a free intercept is such
+ * that the intercept stays as it was in w. */
+static parley_status start_with(const starting *starting, const double *w, const double *t, double *v,
+                                parley_error *error) {
+    pl_sdca *self = starting->of;
+    const pl_glm *glm = self->glm;
+    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
+    memcpy(self->t, t, glm->base.data->x.rows * classes * sizeof *t);
+    weigh(starting, &(pl_linear_evaluation){0});
+    parley_status status = pl_weighted_rows(glm, self->team, starting->a, v, error);
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT && status == PARLEY_OK; c++) {
+        uint64_t at = columns * classes + c;
+        self->b[c] = self->b0[c] = w[at];
+        if (glm->intercept == PL_FREE)
+            self->b0[c] -= v[at] / glm->mu;
+    }
+    return status;
+}
+
+parley_status pl_sdca_start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    pl_sdca *self = (pl_sdca *)local;
+    starting starting = {.of = self, .a = self->t_round, .b = self->b};
+    self->in_step = false;
+    pl_sdca_wake(self);
+    return rows ? start_with(&starting, w, rows, v, error) : start_at(&starting, w, v, error);
 }
 
 /* Dual variables and u have the same meaning for any penalty. */
@@ -90,27 +115,8 @@ parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
     return PARLEY_OK;
 }
 
-double *pl_sdca_by_row(pl_local *local, uint64_t *width) {
-    pl_sdca *self = (pl_sdca *)local;
+const double *pl_sdca_by_row(const pl_local *local, uint64_t *width) {
+    const pl_sdca *self = (const pl_sdca *)local;
     *width = self->glm->classes;
     return self->t;
-}
-
-/* v is the sum of q t x, and the multiplier of a free intercept is such that the intercept stays as it was in w. */
-parley_status pl_sdca_rejoin(pl_local *local, const double *w, double *v, parley_error *error) {
-    pl_sdca *self = (pl_sdca *)local;
-    const pl_glm *glm = self->glm;
-    uint64_t columns = glm->base.data->x.columns, classes = glm->classes;
-    starting starting = {.of = self, .a = self->t_round, .b = self->b};
-    self->in_step = false;
-    pl_sdca_wake(self);
-    weigh(&starting, &(pl_linear_evaluation){0});
-    parley_status status = pl_weighted_rows(glm, self->team, starting.a, v, error);
-    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT && status == PARLEY_OK; c++) {
-        uint64_t at = columns * classes + c;
-        self->b[c] = self->b0[c] = w[at];
-        if (glm->intercept == PL_FREE)
-            self->b0[c] -= v[at] / glm->mu;
-    }
-    return status;
 }

@@ -228,7 +228,8 @@ static bool certifies(const pl_local *local) {
 
 static double evaluate_passes(const pl_local *local) { return ((const products *)local)->summed ? 0.0 : 1.0; }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+static parley_status start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    (void)rows;
     return primal(local, w, v, error); /* v is the model */
 }
 

@@ -270,11 +270,10 @@ static double evaluate_passes(const pl_local *local) {
 }
 
 /* Computes margins along the direction. */
-static parley_status follow(pl_gradient *self, const double *v, double *direction, parley_error *error) {
+static void follow(pl_gradient *self, const double *direction) {
     pl_margins(self->glm, self->team, direction, self->dz);
     pl_gradient_intercepts(self, direction, self->db);
     self->followed = true;
-    return self->ahead && !self->glm->loss->together ? pl_gradient_steps(self, v, direction, error) : PARLEY_OK;
 }
 
 /* Multiplies p by the curvature. */
@@ -298,20 +297,19 @@ static void probe(const pl_gradient *self, double gamma, pl_update *update) {
     }
 }
 
-static parley_status answer(pl_local *local, const pl_question *question, const double *v, double *direction,
-                            pl_update *update, parley_error *error) {
+static void answer(pl_local *local, const pl_question *question, const double *direction, pl_update *update) {
     pl_gradient *self = (pl_gradient *)local;
     if (question->columns > 0) {
         product(self, direction, update);
-        return PARLEY_OK;
+        return;
     }
-    parley_status status = question->moved ? follow(self, v, direction, error) : PARLEY_OK;
-    if (status == PARLEY_OK)
-        probe(self, pl_question_length(question), update);
-    return status;
+    if (question->moved)
+        follow(self, direction);
+    probe(self, pl_question_length(question), update);
 }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+static parley_status start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    (void)rows;
     ((pl_gradient *)local)->stepped = false;
     return primal(local, w, v, error); /* v is the model */
 }
@@ -338,9 +336,8 @@ static void state(pl_local *local, pl_state *state) {
             pl_state_rows(state, self->team, "centre", self->centre, PL_F64, self->glm->classes);
         }
         if (self->ahead)
-            pl_state_array(state, "memory", self->memory, PL_F64, self->glm->classes);
+            PL_STATE_VALUES(state, "memory", PL_WITHIN(self->memory, 0, 1));
         if (self->ahead && self->stepped) {
-            pl_state_array(state, "stretch", self->stretch, PL_F64, self->glm->classes);
             pl_state_rows(state, self->team, "bend", self->bend, PL_F64, self->glm->classes);
             pl_state_rows(state, self->team, "ahead", self->ahead, PL_F64, self->glm->classes);
         }
@@ -404,9 +401,6 @@ static void close_gradient(pl_local *local) {
     pl_free(self->ahead);
     pl_free(self->turned);
     pl_softmax_preconditioner_close(self->long_rows);
-    pl_free(self->memory);
-    pl_free(self->stretch);
-    pl_free(self->fell_short);
     pl_free(self->b);
     pl_free(self->db);
     pl_free(self->curvature);
@@ -438,17 +432,9 @@ static parley_status open_outer(pl_gradient *self, parley_error *error) {
 
 /* What products of several classes need. */
 static parley_status open_memory(pl_gradient *self, const pl_setup *setup, parley_error *error) {
-    uint64_t classes = self->glm->classes, rows = self->glm->base.data->x.rows * classes;
-    self->ahead = pl_alloc(rows, sizeof *self->ahead);
+    self->ahead = pl_alloc(self->glm->base.data->x.rows * self->glm->classes, sizeof *self->ahead);
     self->turned = pl_alloc(turned(setup), sizeof *self->turned);
-    self->memory = pl_alloc(classes, sizeof *self->memory);
-    self->stretch = pl_alloc(classes, sizeof *self->stretch);
-    self->fell_short = pl_alloc(classes, sizeof *self->fell_short);
-    if (!self->ahead || !self->turned || !self->memory || !self->stretch || !self->fell_short)
-        return pl_fail_memory(error, "gradients", bytes(setup));
-    for (uint64_t c = 0; c < classes; c++)
-        self->stretch[c] = 1.0;
-    return PARLEY_OK;
+    return self->ahead && self->turned ? PARLEY_OK : pl_fail_memory(error, "gradients", bytes(setup));
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {

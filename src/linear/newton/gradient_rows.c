@@ -1,4 +1,4 @@
-/* gradient_rows.c: sums over rows for the gradient solver. A row of one output is visited in a stretch of rows, so that
+/* gradient_rows.c: sums over rows for the gradient solver. A row of one output is visited in a chunk of rows, so that
  * the loss is computed for several at a time. */
 #include "linear/newton/gradient_rows.h"
 
@@ -33,13 +33,14 @@ double *pl_gradient_sum(const pl_gradient *self, unsigned task) {
     return self->sums + (uint64_t)task * self->width * self->glm->base.size;
 }
 
-/* Values of the loss on a stretch of rows. */
-typedef struct stretch {
+/* Values of the loss on a chunk of rows. */
+typedef struct chunk_values {
     double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], q[PL_ROW_CHUNK], loss[PL_ROW_CHUNK], slope[PL_ROW_CHUNK],
         curvature[PL_ROW_CHUNK];
-} stretch;
+} chunk_values;
 
-static void expand_chunk(const pl_gradient *self, uint64_t begin, uint64_t count, bool slopes_only, stretch *rows) {
+static void expand_chunk(const pl_gradient *self, uint64_t begin, uint64_t count, bool slopes_only,
+                         chunk_values *rows) {
     const pl_loss *loss = self->glm->loss;
     for (uint64_t k = 0; k < count; k++) {
         rows->y[k] = pl_target(self->glm, begin + k);
@@ -84,7 +85,7 @@ static void add_rows(pl_gradient *self, unsigned task, uint64_t begin, uint64_t 
 }
 
 /* Adds the rows' part of the certificate. Only a free intercept needs the sides of t. */
-static void add_sides(pl_gradient *self, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
+static void add_sides(pl_gradient *self, unsigned task, uint64_t begin, uint64_t count, const chunk_values *rows) {
     const pl_glm *glm = self->glm;
     const pl_loss *loss = glm->loss;
     bool own = self->soft.mu == 0 && !self->t; /* the slope is that of the loss itself at z */
@@ -106,7 +107,7 @@ static void add_sides(pl_gradient *self, unsigned task, uint64_t begin, uint64_t
 
 /* Adds rows [begin, end), at most PL_ROW_CHUNK of them, at their margins. */
 static void add_chunk(pl_gradient *self, unsigned task, uint64_t begin, uint64_t end) {
-    stretch rows;
+    chunk_values rows;
     for (uint64_t i = begin; i < end; i++)
         rows.z[i - begin] = self->z[i] + self->b[0];
     expand_chunk(self, begin, end - begin, false, &rows);
@@ -124,13 +125,10 @@ const pl_softening *pl_gradient_softening(const pl_gradient *self) { return self
 
 void pl_gradient_remember(pl_gradient *self) {
     const memory *how = self->glm->loss->together ? &memory_together : &memory_alone;
-    for (uint64_t c = 0; c < self->glm->classes && self->ahead; c++) {
-        double *memory = &self->memory[c];
-        self->fell_short[c] = self->stepped && self->step * self->stretch[c] < SHORT;
-        *memory = self->fell_short[c] ? how->share : self->stepped ? how->fading * *memory : 0.0;
-        if (*memory < FORGOTTEN)
-            *memory = 0;
-    }
+    self->fell_short = self->stepped && self->step < SHORT;
+    self->memory = self->fell_short ? how->share : self->stepped ? how->fading * self->memory : 0.0;
+    if (self->memory < FORGOTTEN)
+        self->memory = 0;
 }
 
 /* Computes the curvature of a row of several classes, for products, and adds its diagonal. */
@@ -141,9 +139,9 @@ static void bend_classes(pl_gradient *self, unsigned task, uint64_t i, const dou
                                    *sum = pl_gradient_sum(self, task) + glm->base.size;
     const double *ahead = self->ahead + i * classes;
     pl_classes_row_curvature(glm, i, z, self->b, slope, fresh);
+    double memory = self->memory;
     for (uint64_t c = 0; c < classes; c++) {
-        double memory = self->memory[c],
-               last = memory > 0 ? (self->fell_short[c] ? 0.5 * (bend[c] + ahead[c]) : bend[c]) : 0.0;
+        double last = memory > 0 ? (self->fell_short ? 0.5 * (bend[c] + ahead[c]) : bend[c]) : 0.0;
         bend[c] = (1.0 - memory) * fresh[c] + memory * last;
     }
     pl_classes_diagonal(glm, bend, pl_share(glm, i), fresh);
@@ -226,7 +224,7 @@ void pl_gradient_full_task(void *context, unsigned task) {
 
 static void sample_row(pl_gradient *self, unsigned task, uint64_t i, double scale) {
     double z[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = scale * pl_share(self->glm, i);
-    stretch row;
+    chunk_values row;
     if (self->glm->classes > 1) {
         pl_row_dots(self->glm, i, self->w, z);
         pl_classes_visit(self->glm, i, z, self->b, pl_gradient_softening(self), slope,
@@ -267,7 +265,7 @@ void pl_gradient_recentre_task(void *context, unsigned task) {
     const pl_gradient *self = context;
     const pl_part *part = &self->team->parts[task];
     uint64_t classes = self->glm->classes;
-    stretch at;
+    chunk_values at;
     for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
         for (uint64_t i = rows.begin; i < rows.end && classes > 1; i++) {
             double *centre = self->centre + i * classes, slope[PL_MOST_CLASSES];
@@ -369,7 +367,7 @@ typedef struct trial {
 static void probe_chunk(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const trial *trial = context;
     const pl_gradient *self = trial->of;
-    stretch rows;
+    chunk_values rows;
     double losses = 0, along = 0;
     for (uint64_t i = begin; i < end; i++)
         rows.z[i - begin] = self->z[i] + self->b[0] + trial->gamma * (self->dz[i] + self->db[0]);
@@ -399,7 +397,7 @@ static void probe_rows(const trial *trial, uint64_t first, uint64_t rows, double
         double q = pl_share(self->glm, i), along = 0;
         for (uint64_t c = 0; c < classes; c++)
             along += slope[at + c] * dz[at + c];
-        if (self->ahead && self->glm->loss->together && trial->gamma == 1.0)
+        if (self->ahead && trial->gamma == 1.0)
             pl_classes_mean_curvature(self->glm, i, self->z + i * classes, dz + at, self->b, slope + at,
                                       self->ahead + i * classes);
         sums[0] += q * loss[r];

@@ -21,9 +21,8 @@ typedef struct pl_gradient {
     double *ahead;    /* several classes: the same at the whole step, which may have been too long */
     float *turned;    /* several classes: what is multiplied by the curvature, in single precision */
     struct pl_softmax_preconditioner *long_rows; /* the preconditioner of products; NULL: it has none */
-    double *memory;                              /* by class, the share of the last bend in the next one */
-    double *stretch;                             /* by class, its own part of the step */
-    bool *fell_short;                            /* by class: the last step was much shorter than the whole one */
+    double memory;                               /* the share of the last bend in the next one */
+    bool fell_short;                             /* the last step was much shorter than the whole one */
     bool followed, stepped;                      /* dz is along the latest direction; v moved only by `step` along it */
     double step;
     unsigned carried; /* rounds since z was computed from v */
@@ -35,7 +34,7 @@ typedef struct pl_gradient {
     pl_linear_evaluation at;  /* the latest evaluation */
     double *seconds;          /* of each lane */
     pl_outer_products *outer; /* of each lane: collects rows for the curvature */
-    double *slopes;           /* several classes: of a stretch of rows, per lane */
+    double *slopes;           /* several classes: of a chunk of rows, per lane */
     double *curvature;        /* several classes: of one row, per lane */
     double *b, *db;           /* intercepts at v and along the direction */
     const double *w;          /* where a sample is taken, or what is multiplied by the curvature */
@@ -61,8 +60,6 @@ void pl_gradient_sample_task(void *context, unsigned task);
 void pl_gradient_recentre_task(void *context, unsigned task);
 /* Decides, after a step, how much of the last curvature the next one keeps. */
 void pl_gradient_remember(pl_gradient *self);
-/* gradient_steps.c: gives every class of one against the rest its own step along the direction. */
-parley_status pl_gradient_steps(pl_gradient *self, const double *v, double *direction, parley_error *error);
 /* Moves the margins along the step that was followed. */
 void pl_gradient_carry_task(void *context, unsigned task);
 /* Multiplies `w` by the curvature. */

@@ -35,17 +35,17 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
 }
 
 /* A range of a worker's rows, and the position of its first row among them. */
-typedef struct stretch {
+typedef struct row_range {
     uint64_t row, place, rows;
-} stretch;
+} row_range;
 
 static int by_row(const void *a, const void *b) {
-    uint64_t left = ((const stretch *)a)->row, right = ((const stretch *)b)->row;
+    uint64_t left = ((const row_range *)a)->row, right = ((const row_range *)b)->row;
     return (left > right) - (left < right);
 }
 
-static parley_status take_stretches(const pl_team *team, unsigned worker, stretch **out, uint64_t *count,
-                                    parley_error *error) {
+static parley_status take_ranges(const pl_team *team, unsigned worker, row_range **out, uint64_t *count,
+                                 parley_error *error) {
     uint64_t ranges = 0, place = 0;
     for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
         ranges += team->parts[p].count;
@@ -54,36 +54,36 @@ static parley_status take_stretches(const pl_team *team, unsigned worker, stretc
     for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes && status == PARLEY_OK; p++)
         for (uint64_t r = 0; r < team->parts[p].count; r++) {
             pl_range range = team->parts[p].ranges[r];
-            (*out)[(*count)++] = (stretch){range.begin, place, range.end - range.begin};
+            (*out)[(*count)++] = (row_range){range.begin, place, range.end - range.begin};
             place += range.end - range.begin;
         }
     return status;
 }
 
-/* Returns the stretch that has a row, or with `back` a position; NULL if there is none. The stretches must be in
+/* Returns the range that has a row, or with `back` a position; NULL if there is none. The ranges must be in
  * increasing order of rows or positions. */
-static const stretch *find(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
+static const row_range *find(const row_range *places, uint64_t count, uint64_t from, bool back) {
     uint64_t low = 0, high = count;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if ((back ? stretches[middle].place : stretches[middle].row) <= from)
+        if ((back ? places[middle].place : places[middle].row) <= from)
             low = middle;
         else
             high = middle;
     }
     if (count == 0)
         return NULL;
-    uint64_t begin = back ? stretches[low].place : stretches[low].row;
-    return from < begin || from - begin >= stretches[low].rows ? NULL : &stretches[low];
+    uint64_t begin = back ? places[low].place : places[low].row;
+    return from < begin || from - begin >= places[low].rows ? NULL : &places[low];
 }
 
 /* Whether the saved buckets have each of the worker's rows once. */
-static bool cover_rows(const stretch *stretches, uint64_t ranges, const uint64_t *kept, uint64_t count, uint64_t all,
+static bool cover_rows(const row_range *places, uint64_t ranges, const uint64_t *kept, uint64_t count, uint64_t all,
                        uint8_t *seen) {
     uint64_t total = 0;
     for (uint64_t n = 0; n < count; n++) {
         uint64_t place = pl_bucket_row(kept[n]), rows = kept[n] & 255;
-        const stretch *of = find(stretches, ranges, place, true);
+        const row_range *of = find(places, ranges, place, true);
         if (rows == 0 || !of || rows > of->rows - (place - of->place))
             return false;
         for (uint64_t i = place; i < place + rows; i++)
@@ -95,39 +95,39 @@ static bool cover_rows(const stretch *stretches, uint64_t ranges, const uint64_t
 }
 
 /* Saved buckets have positions instead of rows. */
-static void restore_buckets(pl_state *state, const stretch *stretches, uint64_t ranges, const uint64_t *kept,
+static void restore_buckets(pl_state *state, const row_range *places, uint64_t ranges, const uint64_t *kept,
                             uint64_t *buckets, uint64_t count, uint64_t all) {
     uint8_t *seen;
     state->status = pl_take(&seen, all, 1, "the order of rows", &state->error);
     if (state->status != PARLEY_OK)
         return;
-    if (!cover_rows(stretches, ranges, kept, count, all, seen))
+    if (!cover_rows(places, ranges, kept, count, all, seen))
         pl_state_refuse(state, "order", "does not have each row of the worker once");
     for (uint64_t n = 0; n < count && state->status == PARLEY_OK; n++) {
-        const stretch *of = find(stretches, ranges, pl_bucket_row(kept[n]), true);
+        const row_range *of = find(places, ranges, pl_bucket_row(kept[n]), true);
         buckets[n] = (of->row + (pl_bucket_row(kept[n]) - of->place)) << 8 | (kept[n] & 255);
     }
     pl_free(seen);
 }
 
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count) {
-    stretch *stretches = NULL;
+    row_range *places = NULL;
     uint64_t ranges, *kept = pl_state_room(state, "order", PL_U64, count);
     if (!kept)
         return;
-    parley_status status = take_stretches(team, worker, &stretches, &ranges, &state->error);
+    parley_status status = take_ranges(team, worker, &places, &ranges, &state->error);
     if (status != PARLEY_OK)
         state->status = status;
     else if (state->restoring)
-        restore_buckets(state, stretches, ranges, kept, buckets, count, team->rows[worker]);
+        restore_buckets(state, places, ranges, kept, buckets, count, team->rows[worker]);
     else {
-        qsort(stretches, ranges, sizeof *stretches, by_row);
+        qsort(places, ranges, sizeof *places, by_row);
         for (uint64_t n = 0; n < count; n++) {
-            const stretch *of = find(stretches, ranges, pl_bucket_row(buckets[n]), false);
+            const row_range *of = find(places, ranges, pl_bucket_row(buckets[n]), false);
             kept[n] = (of->place + (pl_bucket_row(buckets[n]) - of->row)) << 8 | (buckets[n] & 255);
         }
     }
-    pl_free(stretches);
+    pl_free(places);
 }
 
 void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count, uint8_t other) {

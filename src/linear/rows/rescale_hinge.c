@@ -27,7 +27,7 @@ typedef struct search {
     double best_c, best_d, loss, objective; /* the best of all trials */
 } search;
 
-static void try_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
+static void try_chunk(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const search *at = context;
     double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], value[PL_ROW_CHUNK], slope[PL_ROW_CHUNK], curvature[PL_ROW_CHUNK];
     for (uint64_t i = begin; i < end; i++)
@@ -44,7 +44,7 @@ static void try_stretch(const void *context, uint64_t begin, uint64_t end, doubl
 /* Evaluates all trials. Returns in *chosen the number of the best of them. */
 static parley_status try_all(search *at, unsigned *chosen, parley_error *error) {
     double sums[TRIALS], least = INFINITY;
-    pl_sum_chunks(at->team, try_stretch, at, TRIALS, at->team->worker_sums);
+    pl_sum_chunks(at->team, try_chunk, at, TRIALS, at->team->worker_sums);
     parley_status status = pl_team_sum(at->team, at->team->worker_sums, TRIALS, sums, error);
     *chosen = 0;
     for (unsigned k = 0; k < TRIALS && status == PARLEY_OK; k++) {

@@ -305,7 +305,8 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     return PARLEY_OK;
 }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+static parley_status start(pl_local *local, const double *w, const double *rows, double *v, parley_error *error) {
+    (void)rows;
     pl_sgd *sgd = (pl_sgd *)local;
     (void)error;
     memcpy(v, w, sgd->glm->base.size * sizeof *v);

@@ -37,7 +37,7 @@ typedef struct peer {
     copy *copy;
     copy *view;           /* NULL: nobody looks before the park */
     uint64_t wanted;      /* the clock that the coordinator waits for, while view->waits */
-    uint64_t from;        /* clocks before this stretch */
+    uint64_t from;        /* clocks before this round */
     uint64_t *clock;      /* by worker: as far as this rank knows */
     unsigned *in_flight;  /* by rank: updates that it has not confirmed */
     unsigned unconfirmed; /* their sum */
@@ -256,7 +256,7 @@ static parley_status serve(pl_exchange *exchange, parley_error *error) {
     return status;
 }
 
-static parley_status look(pl_exchange *exchange, uint64_t clock, double *v, uint64_t *seen, parley_error *error) {
+static parley_status see(pl_exchange *exchange, pl_view_request *look, parley_error *error) {
     peer *self = exchange->own;
     pl_engine *engine = self->engine;
     unsigned from;
@@ -264,13 +264,13 @@ static parley_status look(pl_exchange *exchange, uint64_t clock, double *v, uint
     for (;;) {
         pthread_mutex_lock(&self->mutex);
         bool over = self->left == self->workers;
-        *seen = over ? 0 : slowest(self);
-        bool ready = over || *seen >= clock;
+        look->seen = over ? 0 : slowest(self);
+        bool ready = over || look->seen >= look->wanted;
         if (ready && !over) {
             add_received(self->view, exchange->size);
-            memcpy(v, self->view->v, exchange->size * sizeof *v);
+            memcpy(look->v, self->view->v, exchange->size * sizeof *look->v);
         }
-        self->wanted = clock;
+        self->wanted = look->wanted;
         self->view->waits = !ready;
         pthread_mutex_unlock(&self->mutex);
         if (ready)
@@ -298,27 +298,31 @@ static parley_status end(pl_exchange *exchange, parley_error *error) {
     return status;
 }
 
+static parley_status look(pl_exchange *exchange, pl_view_request *look, parley_error *error) {
+    return look->ends ? end(exchange, error) : see(exchange, look, error);
+}
+
 static void begin_copy(copy *copy, const double *v, uint64_t size) {
     memcpy(copy->v, v, size * sizeof *v);
     copy->scale = 1.0;
     copy->fresh = copy->waits = false;
 }
 
-static parley_status begin(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+static parley_status begin(pl_exchange *exchange, const pl_async_round *round, parley_error *error) {
     peer *self = exchange->own;
-    self->slice = stretch->slice;
+    self->slice = round->slice;
     self->left = self->leaving = 0;
     self->ended = false;
-    self->from = stretch->from;
+    self->from = round->from;
     for (unsigned k = 0; k < self->hosted; k++) {
         copy *copy = &self->copy[k];
-        copy->entry = stretch->local->type->async->reads(stretch->local, k, &copy->count);
-        begin_copy(copy, stretch->slice.v, exchange->size);
+        copy->entry = round->local->type->async->reads(round->local, k, &copy->count);
+        begin_copy(copy, round->slice.v, exchange->size);
     }
     if (self->view)
-        begin_copy(self->view, stretch->slice.v, exchange->size);
+        begin_copy(self->view, round->slice.v, exchange->size);
     for (unsigned k = 0; k < self->workers; k++)
-        self->clock[k] = stretch->from;
+        self->clock[k] = round->from;
     return self->engine->ranks > 1 ? pl_barrier(self->engine, error) : PARLEY_OK; /* before others send */
 }
 
@@ -410,15 +414,14 @@ static parley_status check(const parley_settings *settings, parley_error *error)
                    "--view-every needs rows to measure the model on; give --validation FILE or --validation-fraction");
 }
 
-static const pl_exchange_async async = {begin, swap, leave, serve, park};
-static const pl_exchange_view view = {look, end};
+static const pl_exchange_async async = {
+    .begin = begin, .swap = swap, .leave = leave, .serve = serve, .park = park, .look = look};
 
 const pl_exchange_type pl_exchange_peer = {
     .name = "peer",
     .help = "every worker has its own v and sends its updates to all others, without waiting; not repeatable",
     .clock = PL_ASYNCHRONOUS,
     .async = &async,
-    .view = &view,
     .carries = PL_CARRIES_UPDATES,
     .needs = PL_GIVES_CHANGES,
     .settings = reads,

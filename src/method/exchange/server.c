@@ -106,7 +106,7 @@ static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_erro
 }
 
 /* Tells every owner which of its entries each worker reads, once. */
-static parley_status send_lists(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+static parley_status send_lists(pl_exchange *exchange, const pl_async_round *round, parley_error *error) {
     server *self = exchange->own;
     const pl_team *team = exchange->team;
     unsigned rank = team->engine->rank;
@@ -115,7 +115,7 @@ static parley_status send_lists(pl_exchange *exchange, const pl_async_round *str
         reader *reader = &self->reader[k];
         pl_client *client = &self->owner.client[team->first + k];
         uint64_t count;
-        reader->entry = stretch->local->type->async->reads(stretch->local, k, &count);
+        reader->entry = round->local->type->async->reads(round->local, k, &count);
         cut_list(exchange, reader, count);
         client->entry = list_of(reader, rank);
         client->count = entries_of(reader, rank);
@@ -128,11 +128,11 @@ static parley_status send_lists(pl_exchange *exchange, const pl_async_round *str
     return status;
 }
 
-static parley_status register_lists(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+static parley_status register_lists(pl_exchange *exchange, const pl_async_round *round, parley_error *error) {
     server *self = exchange->own;
     const pl_team *team = exchange->team;
     pl_span room = {0};
-    parley_status status = send_lists(exchange, stretch, error);
+    parley_status status = send_lists(exchange, round, error);
     for (unsigned n = team->hosted; n < team->workers && status == PARLEY_OK && owns(exchange, team->engine->rank); n++)
         status = take_list(exchange, &room, error);
     pl_span_free(&room);
@@ -140,11 +140,11 @@ static parley_status register_lists(pl_exchange *exchange, const pl_async_round 
     return status == PARLEY_OK ? pl_barrier(team->engine, error) : status; /* before requests on the same channel */
 }
 
-static parley_status begin(pl_exchange *exchange, const pl_async_round *stretch, parley_error *error) {
+static parley_status begin(pl_exchange *exchange, const pl_async_round *round, parley_error *error) {
     server *self = exchange->own;
-    parley_status status = self->is_registered ? PARLEY_OK : register_lists(exchange, stretch, error);
+    parley_status status = self->is_registered ? PARLEY_OK : register_lists(exchange, round, error);
     if (status == PARLEY_OK)
-        pl_owner_begin(&self->owner, stretch);
+        pl_owner_begin(&self->owner, round);
     /* A request of a rank that is ahead must find the owner ready. */
     return status == PARLEY_OK && exchange->team->engine->ranks > 1 ? pl_barrier(exchange->team->engine, error)
                                                                     : status;
@@ -459,7 +459,7 @@ static parley_status check(const parley_settings *settings, parley_error *error)
 
 static const char *const reads[] = {"servers", "staleness", "backups", "clocks", NULL};
 
-static const pl_exchange_async async = {begin, swap, leave, serve, park};
+static const pl_exchange_async async = {.begin = begin, .swap = swap, .leave = leave, .serve = serve, .park = park};
 
 static const pl_exchange_type synchronous = {
     .name = "server",

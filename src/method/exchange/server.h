@@ -105,7 +105,7 @@ void pl_clock_state(pl_exchange *exchange, pl_state *state);
 parley_status pl_owner_open(pl_owner *owner, const pl_setup *setup, uint64_t staleness, unsigned backups,
                             parley_error *error);
 void pl_owner_close(pl_owner *owner);
-void pl_owner_begin(pl_owner *owner, const pl_async_round *stretch);
+void pl_owner_begin(pl_owner *owner, const pl_async_round *round);
 /* Handles a request, and answers all that it makes ready. A worker of this rank asks by itself: if its request is ready
  * at once, `self` is filled in and no message is sent. Otherwise its answer is a head without values. `ended` is set if
  * this was the last worker to leave. */

@@ -246,17 +246,17 @@ parley_status pl_owner_handle(pl_owner *owner, const pl_ask *ask, const pl_arriv
     return freed && status == PARLEY_OK ? answer_all(owner, client, error) : status;
 }
 
-void pl_owner_begin(pl_owner *owner, const pl_async_round *stretch) {
-    owner->combine = stretch->combine;
-    owner->slice = stretch->slice;
+void pl_owner_begin(pl_owner *owner, const pl_async_round *round) {
+    owner->combine = round->combine;
+    owner->slice = round->slice;
     owner->scale = 1.0;
     owner->version++;
     owner->all_changed = owner->version;
     owner->left = 0;
-    owner->closed = stretch->from;
+    owner->closed = round->from;
     for (unsigned k = 0; k < owner->workers; k++) {
         pl_client *client = &owner->client[k];
-        client->clock = stretch->from;
+        client->clock = round->from;
         client->left = client->waits = false;
         owner->kept[k].there = false;
     }
