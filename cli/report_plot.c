@@ -10,31 +10,39 @@
 enum { WIDTH = 72, HEIGHT = 10, MOST_ROWS = 16, PHASES = 4 };
 
 static const char *const PHASE[PHASES] = {"compute", "wait", "exchange", "evaluate"};
+static const char ESTIMATE[] = "estimate"; /* of the relative gap, by the workers */
 static const char MARK[PHASES + 1] = "#.=+";
 
-/* What to plot: the relative gap on a logarithmic axis or, if there is none, the objective. */
+/* What to plot: the relative gap on a logarithmic axis, with its estimates, or, if there is none, the objective. */
 typedef struct curve {
     const char *key;
     bool logarithmic;
     double low, high; /* of the axis */
 } curve;
 
-static double height_of(const curve *curve, const pl_run_table *table, uint64_t round) {
-    double value = pl_run_table_round(table, curve->key, round);
+/* NaN if the round has no value to plot. */
+static double height_of(const curve *curve, const char *key, const pl_run_table *table, uint64_t round) {
+    double value = pl_run_table_round(table, key, round);
     return curve->logarithmic ? (value > 0 ? log10(value) : NAN) : value;
+}
+
+static void include(curve *curve, const char *key, const pl_run_table *table) {
+    for (uint64_t i = 0; i < table->rounds; i++) {
+        double height = height_of(curve, key, table, i);
+        curve->low = height < curve->low ? height : curve->low;
+        curve->high = height > curve->high ? height : curve->high;
+    }
 }
 
 static curve choose_curve(const pl_run_table *table) {
     curve curve = {"relative_gap", true, INFINITY, -INFINITY};
-    for (unsigned try = 0; try < 2 && curve.low > curve.high; try++) {
-        if (try)
-            curve.key = "objective", curve.logarithmic = false;
-        for (uint64_t i = 0; i < table->rounds; i++) {
-            double height = height_of(&curve, table, i);
-            curve.low = height < curve.low ? height : curve.low;
-            curve.high = height > curve.high ? height : curve.high;
-        }
-    }
+    include(&curve, curve.key, table);
+    include(&curve, ESTIMATE, table);
+    if (curve.low <= curve.high)
+        return curve;
+    curve.key = "objective";
+    curve.logarithmic = false;
+    include(&curve, curve.key, table);
     return curve;
 }
 
@@ -51,19 +59,31 @@ static void print_axis(double end) {
     printf("%10s +%s\n%10s  0%*.3g s\n", "", line, "", WIDTH - 3, end);
 }
 
+/* Returns whether there was anything to mark. */
+static bool mark(char grid[HEIGHT][WIDTH + 1], const curve *curve, const char *key, const pl_run_table *table,
+                 char sign) {
+    bool any = false;
+    for (uint64_t i = 0; i < table->rounds; i++) {
+        double height = height_of(curve, key, table, i);
+        if (isnan(height))
+            continue;
+        any = true;
+        grid[HEIGHT - 1 - cell(height, curve->low, curve->high, HEIGHT)]
+            [cell(pl_run_table_round(table, "seconds", i), 0, end_of(table), WIDTH)] = sign;
+    }
+    return any;
+}
+
 static void print_curve(const pl_run_table *table) {
     char grid[HEIGHT][WIDTH + 1];
     curve curve = choose_curve(table);
     if (!(curve.low <= curve.high))
         return;
     memset(grid, ' ', sizeof grid);
-    for (uint64_t i = 0; i < table->rounds; i++) {
-        double height = height_of(&curve, table, i);
-        if (!isnan(height))
-            grid[HEIGHT - 1 - cell(height, curve.low, curve.high, HEIGHT)]
-                [cell(pl_run_table_round(table, "seconds", i), 0, end_of(table), WIDTH)] = '*';
-    }
-    printf("\n%s by seconds\n", curve.logarithmic ? "relative gap" : "objective");
+    bool estimated = curve.logarithmic && mark(grid, &curve, ESTIMATE, table, '.');
+    mark(grid, &curve, curve.key, table, '*');
+    printf("\n%s by seconds%s\n", curve.logarithmic ? "relative gap" : "objective",
+           estimated ? " (* evaluated, . estimated by the workers)" : "");
     for (unsigned y = 0; y < HEIGHT; y++) {
         int used = WIDTH;
         while (used > 0 && grid[y][used - 1] == ' ')

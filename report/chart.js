@@ -1,33 +1,29 @@
 // chart.js: curves in a chart with zoom, cursor and keyboard, drawn by uPlot. Each curve has its own x. Only what is in
-// view is given to uPlot, thinned to what the screen can show.
+// view is given to uPlot, thinned to what the screen can show, as places between 0 and 1 on both axes (scale.js).
 import uPlot from "uplot";
 import { h } from "./dom.js";
 import { figure } from "./figure.js";
 import * as format from "./format.js";
+import { labels, scale, ticks, widen } from "./scale.js";
 import { clean, nearest, thin } from "./series.js";
 import { colour, onThemeChange } from "./theme.js";
 import { onTouch } from "./touch.js";
 
-const HEIGHT = 300, MARGIN = 0.03;
+const HEIGHT = 300, CLOSEST = 1e-9;
+const ROOM = { x: { tick: 70, edge: 80 }, y: { tick: 36, edge: 50 } }; // pixels of a tick, and those beside the plot
 
 export const charts = {}; // by id, for tests and for the state that a reload keeps
 
-// 1, 2 or 5 times a power of ten, as labels of a logarithmic axis should be.
-const isRound = (value) => {
-  const mantissa = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-  return [1, 2, 5].some((one) => Math.abs(mantissa - one) < 1e-6);
-};
-
-const labels = (values, text, log) => {
-  const round = log && values.some((value) => value !== null && isRound(value));
-  return values.map((value) => (value === null || (round && !isRound(value)) ? null : text(value)));
-};
-
-export function axis(label, text, isX, narrow, log = false) {
+// An axis of uPlot. `of` returns the scale whose places uPlot has; without it uPlot has the values themselves.
+export function axis(label, text, isX, narrow, of) {
+  const { tick, edge } = isX ? ROOM.x : ROOM.y;
+  const values = (u, low, high) => ticks(of?.() ?? scale(low, high, false), ((isX ? u.width : u.height) - edge) / tick);
+  let shown = [];
   return {
-    label: narrow && !isX ? undefined : label, labelSize: 18, labelGap: 2, size: isX ? 34 : narrow ? 54 : 64, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
+    shown: () => shown, label: narrow && !isX ? undefined : label, labelSize: 18, labelGap: 2, size: isX ? 34 : narrow ? 54 : 64, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
     stroke: () => colour("muted"), grid: { stroke: () => colour("grid"), width: 1 }, ticks: { stroke: () => colour("grid"), width: 1, size: 4 },
-    space: isX ? 70 : 36, values: (_, values) => labels(values, text, log),
+    splits: (u, _, low, high) => (shown = values(u, low, high)).map((value) => (of ? of().place(value) : value)),
+    values: () => labels(shown, text),
   };
 }
 
@@ -40,28 +36,19 @@ export function onWidth(element, callback) {
   }).observe(element);
 }
 
-const stretch = (low, high, log) => {
-  if (log) {
-    const margin = (high / low) ** MARGIN;
-    return low === high ? [low / 2, high * 2] : [low / margin, high * margin];
-  }
-  const margin = (high - low) * MARGIN;
-  return low === high ? [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1] : [low - margin, high + margin];
-};
-
 // A view [min, max] of x on a linear or logarithmic axis, kept inside of what there is.
 export function moveView([min, max], [low, high], log, centre, factor, share) {
   const to = log ? Math.log : (x) => x, from = log ? Math.exp : (x) => x;
   const [a, b, l, r] = [min, max, low, high].map(to), middle = to(centre ?? from((a + b) / 2));
-  let left = middle - (middle - a) * factor + share * (b - a), width = Math.min((b - a) * factor, r - l);
+  let left = middle - (middle - a) * factor + share * (b - a), width = Math.min(Math.max((b - a) * factor, CLOSEST * (r - l)), r - l);
   left = Math.max(l, Math.min(left, r - width));
   return [from(left), from(left + width)];
 }
 
-/* `spec()` returns what to draw now: {curves: [{label, colour, dash, x, y, keep, stepped, at(i)}], xLabel, yLabel, xText,
+/* `spec()` returns what to draw now: {curves: [{label, colour, dash, x, y, stepped, thin, at(i)}], xLabel, yLabel, xText,
    yText, xLog, yLog}. `refresh` is to be called when it returns something else. */
 export function lineChart({ id, title, note, tools, spec, headline }) {
-  let plot = null, width = 0, curves = [], now = null, whole = [0, 1], view = null, at = null;
+  let plot = null, axes = [], width = 0, curves = [], now = null, whole = [0, 1], view = null, at = null, xScale = null, yScale = null;
   const act = {
     zoom: (factor) => plot && show(moveView(view, whole, now.xLog, at?.x, factor, 0)),
     pan: (share) => plot && show(moveView(view, whole, now.xLog, null, 1, share)),
@@ -79,10 +66,10 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
 
   function prepare() {
     now = spec();
-    curves = now.curves.map((curve) => ({ ...curve, ...clean(curve.x, curve.y, curve.keep, now.xLog, now.yLog) }));
+    curves = now.curves.map((curve) => ({ ...curve, ...clean(curve.x, curve.y, now.xLog, now.yLog) }));
     const ends = curves.filter((curve) => curve.x.length).map((curve) => [curve.x[0], curve.x[curve.x.length - 1]]);
     const low = Math.min(...ends.map((end) => end[0])), high = Math.max(...ends.map((end) => end[1]));
-    whole = ends.length ? (low === high ? stretch(low, high, now.xLog) : [low, high]) : now.xLog ? [1, 10] : [0, 1];
+    whole = ends.length ? (low === high ? widen(low, high, now.xLog) : [low, high]) : now.xLog ? [1, 10] : [0, 1];
   }
 
   function thinned() {
@@ -95,17 +82,18 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
           high = Math.max(high, y[i]);
         }
     if (now.fromZero && !now.yLog) low = Math.min(low, 0);
-    const range = Number.isFinite(low) ? stretch(low, high, now.yLog) : now.yLog ? [1, 10] : [0, 1];
-    return { data: tables.length ? uPlot.join(tables) : [[], []], range };
+    xScale = scale(...view, now.xLog);
+    yScale = scale(...(Number.isFinite(low) ? widen(low, high, now.yLog) : now.yLog ? [1, 10] : [0, 1]), now.yLog);
+    const placed = tables.map(([x, y]) => [x.map(xScale.place), y.map(yScale.place)]);
+    return placed.length ? uPlot.join(placed) : [[], []];
   }
 
   function show(next) {
     view = next;
-    const { data, range } = thinned();
+    const data = thinned();
     plot.batch(() => {
       plot.setData(data, false);
-      plot.setScale("x", { min: view[0], max: view[1] });
-      plot.setScale("y", { min: range[0], max: range[1] });
+      plot.redraw(true, true); // with other ticks
     });
     if (at) point(at.x);
   }
@@ -114,24 +102,25 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
     plot?.destroy();
     prepare();
     view = whole;
-    const { data, range } = thinned(), narrow = width < 480;
-    const scale = (log, [min, max]) => ({ time: false, auto: false, distr: log ? 3 : 1, log: 10, min, max, range: (_, low, high) => [low, high] });
+    const data = thinned(), narrow = width < 480;
+    const unit = { time: false, auto: false, min: 0, max: 1, range: () => [0, 1] };
     const paths = (curve) => (curve.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined);
+    axes = [axis(now.xLabel, now.xText, true, narrow, () => xScale), axis(now.yLabel, now.yText, false, narrow, () => yScale)];
     plot = new uPlot({
       width, height: HEIGHT, legend: { show: false }, padding: [10, 12, 0, 0],
-      scales: { x: scale(now.xLog, whole), y: scale(now.yLog, range) },
-      axes: [axis(now.xLabel, now.xText, true, narrow, now.xLog), axis(now.yLabel, now.yText, false, narrow, now.yLog)],
-      series: [{}, ...curves.map((curve) => ({ label: curve.label, stroke: curve.colour, dash: curve.dash, width: 2, spanGaps: true, paths: paths(curve),
-        points: { show: curve.x.length < 40, size: 5, fill: curve.colour, stroke: curve.colour } }))],
+      scales: { x: { ...unit }, y: { ...unit } },
+      axes,
+      series: [{}, ...curves.map((curve) => ({ label: curve.label, stroke: curve.colour, dash: curve.dash, width: curve.thin ? 0.75 : 2, spanGaps: true, paths: paths(curve),
+        points: { show: !curve.thin && curve.x.length < 40, size: 5, fill: curve.colour, stroke: curve.colour } }))],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       hooks: {
         setSelect: [(u) => {
           if (u.select.width < 4) return;
-          const [from, to] = [u.select.left, u.select.left + u.select.width].map((left) => u.posToVal(left, "x"));
+          const [from, to] = [u.select.left, u.select.left + u.select.width].map((left) => xScale.value(u.posToVal(left, "x")));
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
           show([from, to]);
         }],
-        setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && point(u.posToVal(u.cursor.left, "x"))],
+        setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && point(xScale.value(u.posToVal(u.cursor.left, "x")))],
       },
     }, data, parts.plot);
     plot.over.append(markers);
@@ -150,7 +139,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
     const inView = (left) => left >= 0 && left <= plot.over.clientWidth;
     const found = curves.map((curve) => ({ curve, i: nearest(curve.x, x) })).filter(({ i }) => i >= 0);
     markers.replaceChildren(...found.flatMap(({ curve, i }) => {
-      const left = plot.valToPos(curve.x[i], "x"), top = plot.valToPos(curve.y[i], "y");
+      const left = plot.valToPos(xScale.place(curve.x[i]), "x"), top = plot.valToPos(yScale.place(curve.y[i]), "y");
       return inView(left) ? [h("i", { style: `left:${left}px;top:${top}px;background:${curve.colour()}` })] : [];
     }));
     parts.readout.replaceChildren(...found.map(({ curve, i }) => h("span", { "data-curve": curve.label, "data-x": curve.x[i], "data-y": curve.y[i] },
@@ -166,7 +155,8 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
     }
   });
   onThemeChange(() => plot && open());
-  charts[id] = { act, point, view: () => view, setView: (next) => plot && show(next), whole: () => whole, frame: () => show(view), curves: () => curves };
+  charts[id] = { act, point, view: () => view, setView: (next) => plot && show(next), whole: () => whole, frame: () => show(view), curves: () => curves,
+    ticks: () => axes.map((one) => one.shown()), scales: () => [xScale, yScale] };
   return { element: parts.element, refresh: () => {
     at = null;
     parts.readout.replaceChildren();

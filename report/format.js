@@ -28,12 +28,12 @@ export function seconds(value) {
   return `${number(value / 3600, 3)} h`;
 }
 
-export function bytes(value) {
+export function bytes(value, digits = 4) {
   if (!known(value)) return "–";
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let unit = 0;
   for (; Math.abs(value) >= 1000 && unit + 1 < units.length; unit++) value /= 1000;
-  return `${number(value, 4)} ${units[unit]}`;
+  return `${number(value, digits)} ${units[unit]}`;
 }
 
 export function percent(value) {

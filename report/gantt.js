@@ -46,18 +46,19 @@ export function gantt(runs) {
   ];
   const parts = figure({
     id: "gantt", title: "Who did what when", tools, act, table,
-    note: "Computing, waiting, exchanging and evaluating, by worker. What is left blank belongs to no round: setup, validation, writing the log. Where a pixel covers several spans, it shows their shares, stacked.",
+    note: "Computing, waiting, exchanging and evaluating, by worker; before the first round setup, and between rounds validation and writing the log. Where a pixel covers several spans, it shows their shares, stacked.",
   });
   if (runs.length > 1) picker.append(select("Run", runs.map((one, i) => [i, one.label]), 0, (i) => choose(runs[Number(i)], byRank)));
 
   const height = () => Math.max(90, Math.min(620, list.length * Math.max(8, Math.min(26, 560 / list.length)))) + AXIS;
 
   function span() {
-    let longest = 0;
-    for (const { levels: [{ spans }] } of list) longest = Math.max(longest, spans[0] + spans[1] + spans[2] + spans[3]);
-    const first = Math.max(0, run.round.seconds[0] - longest), last = run.round.seconds[run.count - 1];
-    return [first, last > first ? last : first + 1];
+    const last = run.round.seconds[run.count - 1];
+    return [0, last > 0 ? last : 1];
   }
+
+  // When the first round of a row began. In a log that was cut off at its beginning, setup is unknown.
+  const begun = ({ levels: [{ spans, ends }] }) => (run.round.round[0] === 1 ? Math.max(0, ends[0] - spans[0] - spans[1] - spans[2] - spans[3]) : 0);
 
   function drawFew(u, { left, top, width: w, height: rowHeight }, from, to) {
     const scale = w / (view[1] - view[0]), gap = rowHeight > 5 ? 1 : 0, fills = PHASES.map(colour), context = u.ctx;
@@ -66,7 +67,13 @@ export function gantt(runs) {
     context.rect(left, top, w, rowHeight * list.length);
     context.clip();
     list.forEach((row, k) => {
-      const { spans, ends } = row.levels[0];
+      const { spans, ends } = row.levels[0], first = begun(row);
+      const fill = (begin, end, name) => {
+        context.fillStyle = colour(name);
+        context.fillRect(left + (begin - view[0]) * scale, top + k * rowHeight + gap, (end - begin) * scale, rowHeight - 2 * gap);
+      };
+      fill(0, first, "setup");
+      fill(first, ends[run.count - 1], "between");
       for (let i = from; i <= to; i++) {
         let at = ends[i] - spans[i * 4] - spans[i * 4 + 1] - spans[i * 4 + 2] - spans[i * 4 + 3];
         for (let p = 0; p < 4; p++) {
@@ -84,11 +91,12 @@ export function gantt(runs) {
   function drawMany(u, { left, top, width: w, height: rowHeight }) {
     const pixels = Math.round(w), tall = Math.round(rowHeight * list.length), sums = new Float64Array(pixels * 4);
     if (!image || image.width !== pixels || image.height !== tall) image = u.ctx.createImageData(pixels, tall);
-    const target = new Uint32Array(image.data.buffer), fills = PHASES.map((name) => rgba(colour(name))), ground = rgba(colour("ground"));
-    target.fill(ground);
+    const target = new Uint32Array(image.data.buffer), fills = PHASES.map((name) => rgba(colour(name))), setup = rgba(colour("setup")), between = rgba(colour("between"));
+    target.fill(rgba(colour("ground")));
     list.forEach((row, k) => {
       strips(row, view[0], view[1], pixels, sums);
       const begin = Math.round(k * rowHeight), end = Math.round((k + 1) * rowHeight) - (rowHeight > 5 ? 1 : 0), size = end - begin;
+      const perPixel = (view[1] - view[0]) / pixels, first = begun(row), last = run.round.seconds[run.count - 1];
       for (let x = 0; x < pixels; x++) {
         const total = Math.max(1e-300, sums[x * 4] + sums[x * 4 + 1] + sums[x * 4 + 2] + sums[x * 4 + 3]), filled = Math.min(1, total);
         let share = 0, y = begin;
@@ -96,6 +104,8 @@ export function gantt(runs) {
           share += (sums[x * 4 + p] / total) * filled;
           for (const until = begin + Math.round(share * size); y < until; y++) target[y * pixels + x] = fills[p];
         }
+        const time = view[0] + (x + 0.5) * perPixel;
+        if (time <= last) for (; y < end; y++) target[y * pixels + x] = time < first ? setup : between;
       }
     });
     u.ctx.putImageData(image, Math.round(left), Math.round(top));
@@ -134,8 +144,8 @@ export function gantt(runs) {
       width, height: height(), legend: { show: false }, padding: [4, 12, 0, 0],
       scales: { x: { time: false, auto: false, min: view[0], max: view[1], range: (_, low, high) => [low, high] }, y: { auto: false, range: () => [0, list.length] } },
       axes: [
-        axis("seconds", (value) => format.number(value, 6), true, false),
-        { ...axis("", (value) => format.number(value), false, true), size: 62, label: undefined, grid: { show: false }, ticks: { show: false }, splits: () => list.map((_, k) => list.length - k - 0.5).filter((_, k) => k % every() === 0), values: (_, values) => values.map((value) => list[Math.round(list.length - value - 0.5)]?.label.replace("worker ", "w").replace("rank ", "r")) },
+        axis("seconds", format.number, true, false),
+        { ...axis("", format.number, false, true), size: 62, label: undefined, grid: { show: false }, ticks: { show: false }, splits: () => list.map((_, k) => list.length - k - 0.5).filter((_, k) => k % every() === 0), values: (_, values) => values.map((value) => list[Math.round(list.length - value - 0.5)]?.label.replace("worker ", "w").replace("rank ", "r")) },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
@@ -151,7 +161,8 @@ export function gantt(runs) {
       },
     }, [[whole[0], whole[1]], [null, null]], parts.plot);
     onTouch(plot.over, { view: () => view, whole: () => whole, log: () => false, show });
-    parts.legend.replaceChildren(...PHASES.map((name) => h("span", {}, swatch(colour(name)), name)));
+    const words = { setup: "setup", between: "validation, log" };
+    parts.legend.replaceChildren(...[...PHASES, "setup", "between"].map((name) => h("span", {}, swatch(colour(name)), words[name] ?? name)));
   }
 
   // Says what a row did in a round, in words.

@@ -9,6 +9,7 @@ import { gantt } from "./gantt.js";
 import { confusion, topics } from "./model.js";
 import { reloadAfter } from "./reload.js";
 import { resources } from "./resources.js";
+import * as scale from "./scale.js";
 import { localWork, staleReads, steps, validation } from "./rounds.js";
 import { facts, method, settings, skipped, verdict } from "./summary.js";
 import { kept, setTheme } from "./theme.js";
@@ -56,7 +57,7 @@ async function main() {
   const place = document.getElementById("page");
   try {
     const began = performance.now(), data = await load();
-    window.parleyReport = { data, charts, format };
+    window.parleyReport = { data, charts, format, scale };
     place.replaceChildren(...page(data).filter(Boolean));
     window.parleyReport.milliseconds = performance.now() - began;
     reloadAfter(data.reload);

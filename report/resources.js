@@ -54,7 +54,7 @@ const add = (run, rank, keys) => (i) => keys.reduce((sum, key) => sum + (run.ran
 
 const KINDS = {
   cpu: {
-    title: "Processor", note: "Processor seconds per second in local work, combining and evaluating: 1 is one core.", yLabel: "cores", text: (y) => format.number(y, 4),
+    title: "Processor", note: "Processor seconds per second in local work, combining and evaluating: 1 is one core.", yLabel: "cores", text: format.number,
     of: (run, rank, bins) => binned(run, bins, add(run, rank, ["cpu", "master_cpu", "evaluate_cpu"])),
   },
   memory: { title: "Memory", note: "Resident memory, read about once a second.", yLabel: "memory", text: format.bytes, of: (run, rank) => readings(run, rank, "resident_bytes") },
@@ -83,7 +83,7 @@ export function resources(runs) {
       const curves = Array.from({ length: ranks }, (_, rank) => ({ label: `rank ${rank}`, colour: shade(rank), stepped: id !== "memory", ...kind.of(run, rank, bins) }));
       delete charts[id];
       if (!curves.some(({ y }) => y.length > 1 && y.some((value) => value > 0))) continue;
-      parts.push(lineChart({ id, title: kind.title, note: kind.note, spec: () => ({ curves, xLabel: "seconds", xText: (x) => format.number(x), xUnit: "s", yLabel: kind.yLabel, yText: kind.text, yExact: kind.text, fromZero: true }) }).element);
+      parts.push(lineChart({ id, title: kind.title, note: kind.note, spec: () => ({ curves, xLabel: "seconds", xText: format.number, xUnit: "s", yLabel: kind.yLabel, yText: kind.text, yExact: kind.text, fromZero: true }) }).element);
     }
     place.replaceChildren(...parts);
   };

@@ -25,7 +25,7 @@ function chartOf({ id, title, note, runs, yLabel, of, axes = ["seconds", "rounds
         label: runs.length > 1 || !label ? [run.label, label].filter(Boolean).join(", ") : label, x: X[state.x].of(run), y, stepped,
         colour: () => runColour(run.index), dash: dash ?? runDash(run.index), at: (i) => `round ${format.count(run.round.round?.[i])}`,
       }))),
-      xLabel: X[state.x].label, xText: X[state.x].text, xUnit: X[state.x].unit, yLabel, yText: (y) => format.number(y, 4), yLog: state.log, fromZero,
+      xLabel: X[state.x].label, xText: X[state.x].text, xUnit: X[state.x].unit, yLabel, yText: format.number, yLog: state.log, fromZero,
     }),
   });
   return chart.element;
@@ -65,11 +65,24 @@ function staleness(run) {
   return [{ label: "mean", y: mean }, { label: "largest", y: most, dash: [4, 4] }];
 }
 
+// The most clocks that a worker made in a round.
+function clocksOf(run) {
+  let most = 0;
+  for (const clock of run.workers.clock ?? []) for (let i = 0; i < clock.length; i++) most = Math.max(most, clock[i] - (i ? clock[i - 1] : 0) || 0);
+  return most;
+}
+
+// Why a run may stay below the staleness that it was allowed.
+function parks(run) {
+  const clocks = clocksOf(run), allowed = Number(run.start.settings?.staleness);
+  return clocks > 0 && !(clocks > allowed) ? ` All workers meet at the end of every round, of ${format.plural(clocks, "clock")}, so that none can be further ahead; --clocks makes rounds longer.` : "";
+}
+
 export function staleReads(runs) {
   const shown = runs.filter((run) => run.workers.staleness);
   const columns = new Map(shown.map((run) => [run, staleness(run)]));
   if (!shown.length) return null;
-  return chartOf({ id: "staleness", title: "Staleness", note: "By how many clocks the slowest worker was behind what a worker read: mean over workers, and the largest (dashed).", runs: shown, yLabel: "clocks", of: (run) => columns.get(run) });
+  return chartOf({ id: "staleness", title: "Staleness", note: `By how many clocks the slowest worker was behind what a worker read: mean over workers, and the largest (dashed). It is the difference that a read met, not the one that --staleness allows.${parks(shown[0])}`, runs: shown, yLabel: "clocks", of: (run) => columns.get(run) });
 }
 
 export function validation(runs) {

@@ -19,10 +19,10 @@ export function nearest(x, value) {
 }
 
 // Points where both numbers exist, and are positive on logarithmic axes.
-export function clean(x, y, keep, xLog, yLog) {
+export function clean(x, y, xLog, yLog) {
   const xs = [], ys = [], index = [];
   for (let i = 0; i < x.length; i++) {
-    if ((keep && !keep(i)) || !Number.isFinite(x[i]) || !Number.isFinite(y[i])) continue;
+    if (!Number.isFinite(x[i]) || !Number.isFinite(y[i])) continue;
     if ((xLog && !(x[i] > 0)) || (yLog && !(y[i] > 0)) || (xs.length && x[i] < xs[xs.length - 1])) continue;
     xs.push(x[i]);
     ys.push(y[i]);

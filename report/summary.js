@@ -22,7 +22,8 @@ export function method(run) {
     `${format.plural(workers, "worker")}, ${format.plural(ranks, "rank")} of ${format.plural(threads, "thread")}`;
 }
 
-const last = (run, key) => run.round[key]?.[run.count - 1];
+// The latest number that there is.
+const last = (run, key) => run.round[key]?.findLast(Number.isFinite);
 
 export function facts(run) {
   const { stop, start } = run, of = (key) => (stop && key in stop ? stop[key] : last(run, key));

@@ -253,6 +253,8 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     put_real(file, "dual", round->dual);
     put_real(file, "gap", round->gap);
     put_real(file, "relative_gap", round->relative_gap);
+    if (!isnan(round->estimate))
+        put_real(file, "estimate", round->estimate);
     fputs(",\"workers\":[", file);
     for (unsigned k = 0; k < round->workers; k++) {
         fputs(k ? "," : "", file);

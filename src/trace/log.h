@@ -41,7 +41,8 @@ typedef struct pl_round_trace {
     const pl_adapt_trace *adapt; /* NULL: preset and workers stay */
     const pl_plan_trace *plan;   /* NULL: there is none, or the round was not evaluated */
     bool evaluated;
-    double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */
+    double objective, dual, gap, relative_gap; /* NaN is written as null, as in rounds that are not evaluated */
+    double estimate;                           /* of the relative gap; NaN: the key is left out */
     double validation;                         /* metric on validation rows; NaN: the key is left out */
     unsigned workers;
     const pl_worker_trace *worker;

@@ -10,9 +10,9 @@
 #define FIRST_ROOM 64
 #define MOST_MEMBERS (1u << 20)
 
-static const char *const ROUND_KEYS[] = {"round",        "seconds",     "epochs",     "sigma",        "gamma",
-                                         "objective",    "dual",        "gap",        "relative_gap", "evaluated",
-                                         "local_epochs", "local_steps", "validation", "sent",         "received"};
+static const char *const ROUND_KEYS[] = {
+    "round",        "seconds",   "epochs",       "sigma",       "gamma",      "objective", "dual", "gap",
+    "relative_gap", "evaluated", "local_epochs", "local_steps", "validation", "estimate",  "sent", "received"};
 static const char *const WORKER_KEYS[] = {"compute",   "exchange",          "wait",     "evaluate", "bytes_sent",
                                           "staleness", "largest_staleness", "finished", "clock"};
 static const char *const RANK_KEYS[] = {"local",
@@ -29,7 +29,7 @@ static const char *const RANK_KEYS[] = {"local",
                                         "wire_bytes_sent",
                                         "wire_bytes_received"};
 #define COUNT(list) (unsigned)(sizeof(list) / sizeof *(list))
-enum { SENT = 13, RECEIVED = 14, EVALUATED = 9 };
+enum { OBJECTIVE = 5, RELATIVE_GAP = 8, EVALUATED = 9, SENT = 14, RECEIVED = 15 };
 
 void pl_run_table_open(pl_run_table *table, const char *name) {
     *table = (pl_run_table){.name = name,
@@ -146,16 +146,22 @@ static double sum_of(const json_t *list, const char *key) {
     return sum;
 }
 
+/* Version 0.1.0 repeated the latest values in rounds that were not evaluated. */
+static double number_of(const json_t *line, unsigned key) {
+    const json_t *evaluated = json_object_get(line, ROUND_KEYS[EVALUATED]);
+    if (key == EVALUATED)
+        return json_is_true(evaluated);
+    return key >= OBJECTIVE && key <= RELATIVE_GAP && json_is_false(evaluated) ? NAN
+                                                                               : pl_line_number(line, ROUND_KEYS[key]);
+}
+
 static parley_status add_round(pl_run_table *table, const json_t *line, parley_error *error) {
     const json_t *workers = json_object_get(line, "workers");
     parley_status status = make_room(table, error);
     if (status == PARLEY_OK)
         status = allot_members(&table->round, 1, error);
-    for (unsigned key = 0; key < SENT && status == PARLEY_OK; key++) {
-        double value = key == EVALUATED ? (double)json_is_true(json_object_get(line, ROUND_KEYS[key]))
-                                        : pl_line_number(line, ROUND_KEYS[key]);
-        status = put(table, &table->round, 0, key, value, error);
-    }
+    for (unsigned key = 0; key < SENT && status == PARLEY_OK; key++)
+        status = put(table, &table->round, 0, key, number_of(line, key), error);
     if (status == PARLEY_OK)
         status = put(table, &table->round, 0, SENT, sum_of(workers, "bytes_sent"), error);
     if (status == PARLEY_OK)
@@ -270,6 +276,13 @@ double pl_run_table_member(const pl_columns *columns, unsigned member, const cha
 
 double pl_run_table_round(const pl_run_table *table, const char *key, uint64_t round) {
     return pl_run_table_member(&table->round, 0, key, round);
+}
+
+double pl_run_table_latest(const pl_run_table *table, const char *key) {
+    double value = NAN;
+    for (uint64_t round = table->rounds; round > 0 && isnan(value); round--)
+        value = pl_run_table_round(table, key, round - 1);
+    return value;
 }
 
 const json_t *pl_run_table_start(const pl_run_table *table) {

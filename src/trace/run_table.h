@@ -53,8 +53,9 @@ parley_status pl_run_table_load(pl_run_table *table, const char *path, parley_er
  * start line. */
 parley_status pl_run_table_finish(pl_run_table *table, parley_error *error);
 
-/* A number of the log; NaN if there is none. */
+/* A number of the log; NaN if there is none. The second is the latest that there is. */
 double pl_run_table_round(const pl_run_table *table, const char *key, uint64_t round);
+double pl_run_table_latest(const pl_run_table *table, const char *key);
 double pl_run_table_member(const pl_columns *columns, unsigned member, const char *key, uint64_t round);
 const json_t *pl_run_table_start(const pl_run_table *table); /* the last start line and stop line, or NULL */
 const json_t *pl_run_table_stop(const pl_run_table *table);

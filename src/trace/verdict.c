@@ -9,7 +9,8 @@
 
 #define LARGE 0.25 /* share of the time in rounds that is worth a sentence */
 #define MOST 0.6   /* share above which nothing else matters */
-#define UNEVEN 1.3 /* slowest worker over the mean above which work is uneven */
+#define UNEVEN 1.5 /* slowest worker over the mean of the others above which it is slow */
+#define LITTLE 0.1 /* share of the time in rounds that a slow worker must cost to be named */
 #define RECENT 0.5 /* part of the evaluations from which the pace is taken */
 #define FEW_POINTS 3
 
@@ -71,7 +72,7 @@ static double decades_per_second(const pl_run_table *table) {
 }
 
 static void say_pace(const pl_run_table *table, pl_verdict *verdict) {
-    double target = setting(table, "gap"), gap = pl_run_table_round(table, "relative_gap", table->rounds - 1),
+    double target = setting(table, "gap"), gap = pl_run_table_latest(table, "relative_gap"),
            pace = decades_per_second(table), left = log10(gap / target) / pace;
     char decade[32], away[32];
     if (!(target > 0 && left > 0 && left < 1e9))
@@ -84,9 +85,9 @@ static void say_pace(const pl_run_table *table, pl_verdict *verdict) {
 
 static void describe_end(const pl_run_table *table, const json_t *stop, char *text, size_t size) {
     uint64_t last = table->rounds - 1;
-    double gap = stop ? pl_line_number(stop, "relative_gap") : pl_run_table_round(table, "relative_gap", last),
+    double gap = stop ? pl_line_number(stop, "relative_gap") : pl_run_table_latest(table, "relative_gap"),
            target = setting(table, "gap"),
-           objective = stop ? pl_line_number(stop, "objective") : pl_run_table_round(table, "objective", last);
+           objective = stop ? pl_line_number(stop, "objective") : pl_run_table_latest(table, "objective");
     char seconds[32];
     seconds_text(table->report.total, seconds, sizeof seconds);
     int used = isnan(gap) ? snprintf(text, size, "the objective is %.6g", objective)
@@ -171,17 +172,58 @@ static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
             exchange, (unsigned long long)report->rounds);
 }
 
-/* Workers wait: they share cores, or one of them is slower than the others. */
+/* The worker that computed longest if it was also the slowest in most rounds, so that it is slow and did not just have
+ * a bad moment; otherwise `workers`. Seconds are its own and the mean of the others. */
+static unsigned slow_worker(const pl_report *report, double *own, double *others) {
+    double sum = 0;
+    unsigned slowest = 0;
+    for (unsigned k = 0; k < report->workers; k++) {
+        sum += report->worker[k].compute;
+        slowest = report->worker[k].compute > report->worker[slowest].compute ? k : slowest;
+    }
+    *own = report->worker[slowest].compute;
+    *others = (sum - *own) / (report->workers - 1);
+    bool slow = *own > UNEVEN * *others && 2 * report->worker[slowest].slowest > report->rounds;
+    return slow && !report->adapts ? slowest : report->workers; /* workers that change may not be there all the time */
+}
+
+/* Rank r has the workers [rK/R, (r+1)K/R). */
+static unsigned rank_of(const pl_report *report, unsigned worker) {
+    unsigned rank = 0;
+    while (rank + 1 < report->ranks && (uint64_t)(rank + 1) * report->workers / report->ranks <= worker)
+        rank++;
+    return rank;
+}
+
+/* One worker is slower than the others. Returns whether there is one. */
+static bool advise_slow_worker(const pl_run_table *table, pl_verdict *verdict) {
+    const pl_report *report = &table->report;
+    double own, others;
+    char slow[32], usual[32], cost[32];
+    unsigned worker = report->workers > 1 && report->worker ? slow_worker(report, &own, &others) : report->workers;
+    if (worker == report->workers || own - others < LITTLE * report->rounds_seconds)
+        return false;
+    unsigned rank = rank_of(report, worker);
+    seconds_text(own, slow, sizeof slow);
+    seconds_text(others, usual, sizeof usual);
+    seconds_text(own - others, cost, sizeof cost);
+    say(verdict, PL_ADVICE,
+        "Worker %u (rank %u on host %u) is slow: it computed for %s, the others for %s on average, and it was the "
+        "slowest in %llu of %llu rounds. Waiting for it cost up to %s.",
+        worker, rank, report->rank ? report->rank[rank].host : 0, slow, usual,
+        (unsigned long long)report->worker[worker].slowest, (unsigned long long)report->rounds, cost);
+    bool server = strcmp(report->exchange_name, "server") == 0;
+    say(verdict, PL_ADVICE,
+        "%s lets the others go on meanwhile, %s drops updates that come late, and a host with fewer workers has fewer "
+        "rows.",
+        server ? "A larger --staleness" : "A preset with a server and --staleness, such as petuum,",
+        server ? "--backups 1" : "ps-backup");
+    return true;
+}
+
+/* Workers wait: they share cores, or their work is uneven. */
 static void advise_wait(const pl_run_table *table, pl_verdict *verdict) {
     const pl_report *report = &table->report;
-    double sum = 0, most = 0;
-    unsigned slowest = 0;
-    for (unsigned k = 0; k < report->workers && report->worker; k++) {
-        sum += report->worker[k].compute;
-        slowest = report->worker[k].compute > most ? k : slowest;
-        most = fmax(most, report->worker[k].compute);
-    }
-    double mean = sum / report->workers;
     unsigned places = report->threads * report->ranks;
     if (report->workers > places || report->ranks * report->threads > report->cores)
         say(verdict, PL_ADVICE,
@@ -190,15 +232,10 @@ static void advise_wait(const pl_run_table *table, pl_verdict *verdict) {
             report->workers, report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s",
             report->threads, report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s",
             100 * report->wait / report->rounds_seconds);
-    else if (most > UNEVEN * mean && !report->adapts) /* whose workers may not be there all the time */
-        say(verdict, PL_ADVICE,
-            "The work is uneven: worker %u computed for %.3g s, the mean is %.3g s, and it was the slowest in %llu of "
-            "%llu rounds. Its host may be slow or shared.",
-            slowest, most, mean, (unsigned long long)report->worker[slowest].slowest,
-            (unsigned long long)report->rounds);
     else
         say(verdict, PL_ADVICE,
-            "Waiting takes %.0f %% of the rounds although the workers are even: fewer rounds (more local work) or an "
+            "Waiting takes %.0f %% of the rounds although no worker is always the slowest: fewer rounds (more local "
+            "work) or an "
             "asynchronous exchange (--exchange server --staleness 2) would help.",
             100 * report->wait / report->rounds_seconds);
 }
@@ -212,13 +249,14 @@ static void advise(const pl_run_table *table, pl_verdict *verdict) {
             100 * report->evaluate / all);
     if (report->workers > 1 && exchange > LARGE && exchange >= report->wait / all)
         advise_exchange(table, verdict);
-    if (report->workers > 1 && report->wait / all > LARGE)
+    bool slow = advise_slow_worker(table, verdict);
+    if (!slow && report->workers > 1 && report->wait / all > LARGE)
         advise_wait(table, verdict);
     if (report->setup > report->total / 2 && report->setup > 1)
         say(verdict, PL_ADVICE,
             "Setup takes %.0f %% of the whole: a file converted once with `parley convert` is read faster.",
             100 * report->setup / report->total);
-    if (report->compute / all > MOST && report->workers * report->threads > 1)
+    if (!slow && report->compute / all > MOST && report->workers * report->threads > 1)
         say(verdict, PL_ADVICE,
             "Computing takes most of the time, so exchanges are not the limit: more cores would help, and other "
             "settings "

@@ -6,6 +6,7 @@ on the console, no request to anywhere. `test_browser.py PARLEY figures` measure
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -154,7 +155,7 @@ def every_chart_draws(folder):
     assert all(has for name, has in tables if name != "shares"), tables
     browser.execute_script("document.querySelector('#convergence details').open = true")
     wait_for("return document.querySelector('#convergence table')", "the table")
-    row = browser.execute_script("return [...document.querySelectorAll('#convergence tbody tr')][2].textContent")
+    row = browser.execute_script("return [...document.querySelectorAll('#convergence tbody tr')][3].textContent")  # after w = 0
     line = rounds_of(one)[2]
     assert row == f"one{line['seconds']!r}{line['relative_gap']!r}", row
     silent(page)
@@ -201,7 +202,7 @@ def zoom_and_keys(folder):
         assert view(chart) == whole or max(abs(a - b) for a, b in zip(view(chart), whole)) < 1e-9
         key(chart, "+", "0")
         assert view(chart) == whole
-    key("convergence", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    key("convergence", *4 * [Keys.ARROW_RIGHT])  # the first point is that of w = 0
     (value,) = readout("convergence")
     assert float(value["x"]) == lines[2]["seconds"] and float(value["y"]) == lines[2]["relative_gap"], value
     key("gantt", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
@@ -242,18 +243,20 @@ def axes_follow_the_choices(folder):
     media()
     show(write_page(folder, log))
     ends = {
-        "rounds": (1, 50),
-        "seconds": (lines[0]["seconds"], lines[-1]["seconds"]),
-        "epochs": (1, 50),
-        "bytes": (1600, 80000),
+        "rounds": (0, 50),
+        "seconds": (0.01, lines[-1]["seconds"]),
+        "epochs": (0, 50),
+        "bytes": (0, 80000),
     }
     for axis, wanted in ends.items():
         browser.execute_script("document.querySelector(arguments[0]).click()", f"#convergence input[value={axis}]")
-        assert tuple(view("convergence")) == wanted, (axis, view("convergence"))
+        assert max(abs(a - b) for a, b in zip(view("convergence"), wanted)) < 1e-8, (axis, view("convergence"))
     vertical = "document.querySelectorAll('#convergence fieldset')[2].querySelector('input[value=linear]').click()"
     browser.execute_script(vertical)  # the dual of the first rounds is negative
     for name in ("objective", "gap", "dual"):
         browser.execute_script("document.querySelector(arguments[0]).click()", f"#convergence input[value={name}]")
+        key("convergence", Keys.ARROW_RIGHT)
+        assert float(readout("convergence")[0]["y"]) == {"objective": 1, "gap": 1, "dual": 0}[name]
         key("convergence", Keys.ARROW_RIGHT)
         assert float(readout("convergence")[0]["y"]) == lines[0][name]
 
@@ -383,6 +386,139 @@ def empty_and_short_logs(folder):
         silent(page)
 
 
+def charts_have_ticks():
+    """Every chart of curves has at least two ticks on each axis, which are in view."""
+    faults = browser.execute_script(
+        """return Object.entries(parleyReport.charts).filter(([, chart]) => chart.ticks).flatMap(([id, chart]) =>
+          chart.ticks().map((ticks, i) => [id, i, ticks, chart.scales()[i]])
+            .filter(([,, ticks, { low, high }]) => ticks.length < 2 || !ticks.every((tick) => tick >= low && tick <= high)))"""
+    )
+    assert faults == [], faults
+
+
+def presets():
+    told = subprocess.run([parley, "list", "presets"], check=True, capture_output=True, text=True, timeout=LONGEST).stdout
+    return [(command, line.split()[0]) for command in ("train", "topics", "network") for line in told.splitlines()]
+
+
+def runs_as_users_make_them(folder):
+    """Default settings of every preset of every problem: no message, ticks, and a curve where there is one to draw."""
+    data, text, draw = folder / "data.svm", folder / "text.svm", random.Random(1)
+    words = ["generate", "text", data, "--rows", 1000, "--columns", 300, "--nonzeros", 20, "--seed", 1]
+    subprocess.run([parley, *map(str, words)], check=True, capture_output=True, timeout=LONGEST)
+    documents = [sorted(draw.sample(range(1, 101), 8)) for _ in range(300)]
+    text.write_text("".join(" ".join(["0", *(f"{word}:{draw.randint(1, 5)}" for word in one)]) + "\n" for one in documents))
+    media()
+    drawn = 0
+    for command, preset in presets():
+        log = folder / f"{command}.jsonl"
+        words = [command, text if command == "topics" else data, "--preset", preset, "--workers", 4, "--seconds", 2]
+        words += ["--log", log, "--model", folder / "m.safetensors", "--quiet"]
+        done = subprocess.run([parley, *map(str, words)], capture_output=True, text=True, timeout=LONGEST)
+        if done.returncode == 2:  # such as a preset that takes no workers
+            words[words.index("--workers") : words.index("--workers") + 2] = []
+            done = subprocess.run([parley, *map(str, words)], capture_output=True, text=True, timeout=LONGEST)
+        if done.returncode == 2:  # a preset of another problem, or a stream, which has no log
+            continue
+        assert done.returncode in (0, 3), (command, preset, done.stderr)
+        page = write_page(folder, log)
+        show(page)
+        charts_have_ticks()
+        pixels, colours = painted("convergence")
+        assert pixels > 300 and colours > 2, (command, preset, pixels, colours)
+        silent(page)
+        log.unlink()
+        drawn += 1
+    assert drawn > 30, drawn
+
+
+def odd_runs(folder):
+    """Few evaluations, equal values, a narrow range, gaps that are 0, negative or infinite, runs that ended badly."""
+    log = folder / "run.jsonl"
+    media()
+    values = {
+        "none": [], "one": [0.5], "two in a decade": [2.4e-4, 9.9e-5], "three": [0.1, 0.01, 0.001], "equal": [0.3] * 5,
+        "narrow": [1e-4, 0.99e-4, 0.98e-4], "zero": [0.1, 0.0], "negative": [0.1, -1e-17], "infinite": [0.5, 1e999, 1e999],
+        "tiny": [5e-324, 1e-323], "huge": [1e308, 1.7e308], "not finite": [float("nan")] * 3, "neighbours": [1.0, 1.0 - 2**-53],
+    }  # fmt: skip
+    for name, gaps in values.items():
+        for every in (1, 4):
+            for end in (None, "converged", "interrupted", "seconds"):
+                make_log(log, max(1, len(gaps) * every), 1 if every == 1 else 3, stop=end is not None)
+                lines = [json.loads(line) for line in log.read_text().splitlines()]
+                for i, line in enumerate(lines[1 : len(lines) - (end is not None)]):
+                    seen = (i + 1) % every == 0 and i // every < len(gaps)
+                    gap = gaps[i // every] if seen else None
+                    gap = gap if seen and abs(gap) < 1e999 else None  # as the log writes it
+                    line |= {"evaluated": seen, "objective": gap, "dual": gap and -gap, "gap": gap, "relative_gap": gap}
+                    if not seen:
+                        line["estimate"] = 0.5 / (i + 1)
+                if end:
+                    lines[-1] |= {"status": end} | ({} if gaps else {"relative_gap": None, "gap": None, "objective": None})
+                log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+                page = write_page(folder, log)
+                show(page)
+                try:
+                    charts_have_ticks()
+                    silent(page)
+                except AssertionError as error:
+                    raise AssertionError(f"{name}, every {every}, {end}: {error}") from error
+
+
+def resumed_runs(folder):
+    """A run that goes on from a checkpoint, in the same log and in one of its own."""
+    data, log, points = folder / "data.svm", folder / "run.jsonl", folder / "points"
+    words = [parley, "generate", "text", data, "--rows", "1000", "--columns", "300", "--nonzeros", "20", "--seed", "1"]
+    subprocess.run(list(map(str, words)), check=True, capture_output=True, timeout=LONGEST)
+    words = [parley, "train", data, "--preset", "cocoa+", "--workers", "4", "--gap", "1e-9", "--quiet"]
+    words += ["--model", folder / "m.safetensors", "--checkpoint-every", "0s"]
+    media()
+    for rounds, more in ((6, ["--log", log, "--checkpoint", points]), (12, ["--log", log, "--resume", points]),
+                         (12, ["--log", folder / "own.jsonl", "--resume", points])):  # fmt: skip
+        more = [*more, "--checkpoint", points] if "--checkpoint" not in more else more
+        done = subprocess.run(list(map(str, [*words, *more, "--rounds", rounds])), capture_output=True, text=True, timeout=LONGEST)
+        assert done.returncode in (0, 3), done.stderr
+        page = write_page(folder, more[1])
+        show(page)
+        charts_have_ticks()
+        assert painted("convergence")[0] > 300
+        silent(page)
+
+
+def axes_of_random_series(folder):
+    """Axes of 10,000 random ranges: two ticks or more, in order, in the range, and labels that differ."""
+    log = folder / "run.jsonl"
+    make_log(log, 5, 2)
+    media()
+    show(write_page(folder, log))
+    faults = browser.execute_script(
+        """const { scale, widen, ticks, labels } = parleyReport.scale, { number } = parleyReport.format, faults = [];
+        let state = 1;
+        const random = () => (state = (state * 48271) % 2147483647) / 2147483647;
+        const value = (kind) => {
+          const sign = random() < 0.5 ? -1 : 1, size = 10 ** (kind < 0.3 ? random() * 600 - 320 : random() * 12 - 6);
+          return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, sign * size * (1 + random())));
+        };
+        for (let i = 0; i < 10000; i++) {
+          const kind = random(), log = random() < 0.5, one = value(kind);
+          const other = random() < 0.1 ? one : random() < 0.3 ? one * (1 + random() * 10 ** (-16 * random())) : value(kind);
+          const fit = (x) => (log ? Math.max(Number.MIN_VALUE, Math.abs(x)) : x);
+          const [least, most] = [fit(one), fit(other)].sort((a, b) => a - b);
+          try {
+            const [low, high] = widen(least, most, log), axis = scale(low, high, log), found = ticks(axis, 2 + 10 * random());
+            const places = [least, most, ...found].map(axis.place), texts = labels(found, number);
+            if (!(low < high) || !(low <= least && most <= high)) throw Error("the range");
+            if (found.length < 2 || found.length > 60) throw Error(`${found.length} ticks`);
+            if (!found.every((tick, k) => tick >= low && tick <= high && !(k && tick <= found[k - 1]))) throw Error("a tick outside");
+            if (!places.every((place) => place >= -1e-6 && place <= 1 + 1e-6)) throw Error(`places ${places}`);
+            if (new Set(texts).size < texts.length) throw Error(`labels ${texts}`);
+          } catch (error) { faults.push([least, most, log, String(error)]); }
+        }
+        return [faults.length, faults.slice(0, 5)]"""
+    )
+    assert faults[0] == 0, faults
+
+
 def figures(folder):
     """Script time of a page of 10,000 rounds x 64 workers, and the time of a frame while its Gantt chart pans."""
     log = folder / "large.jsonl"
@@ -422,6 +558,10 @@ TESTS = [
     fingers_zoom_and_move,
     texts_are_never_markup,
     empty_and_short_logs,
+    runs_as_users_make_them,
+    odd_runs,
+    resumed_runs,
+    axes_of_random_series,
 ]
 
 

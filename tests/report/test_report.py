@@ -154,6 +154,23 @@ def seconds_above_four_and_missing_numbers(folder):
     compare(page_data(page_of(folder, log))["runs"][0], log)
 
 
+def rounds_that_were_not_evaluated_have_no_values(folder):
+    """Also in logs of version 0.1.0, which repeated the latest ones."""
+    log = train(folder, "--workers", 4, "--preset", "cocoa+")
+    lines = rounds_of(log)
+    rarely = [line for line in lines if not line["evaluated"]]
+    assert rarely and all(line[key] is None for line in rarely for key in ("objective", "dual", "gap", "relative_gap"))
+    assert all(0 < line["estimate"] < 2 for line in rarely) and "estimate" not in lines[-1]
+    compare(page_data(page_of(folder, log))["runs"][0], log)
+    old = folder / "old.jsonl"
+    make_log(old, 6, 2)
+    every = [json.loads(line) for line in old.read_text().splitlines()]
+    for line in every[2:4]:
+        line["evaluated"] = False
+    old.write_text("".join(json.dumps(line) + "\n" for line in every))
+    assert page_data(page_of(folder, old))["runs"][0]["rounds"]["gap"][0][1:3] == [None, None]
+
+
 def texts_are_never_markup(folder):
     log = folder / (HOSTILE.replace("/", "") + ".jsonl")
     make_log(log, 3, 2, settings={"label_column": HOSTILE, HOSTILE: HOSTILE}, name=HOSTILE)
@@ -378,6 +395,7 @@ TESTS = [
     columns_are_those_of_the_log,
     logs_of_all_engines_and_ways,
     paths_have_parts,
+    rounds_that_were_not_evaluated_have_no_values,
     seconds_above_four_and_missing_numbers,
     texts_are_never_markup,
     broken_and_cut_logs,

@@ -43,6 +43,7 @@ static void numbers_are_told_as_they_are(void **state) {
         pl_round_trace round = {.round = i + 1,
                                 .seconds = seconds[i],
                                 .objective = real,
+                                .estimate = real,
                                 .pace = i % 2 ? &pace : NULL,
                                 .local_steps = i % 3,
                                 .validation = real,
@@ -69,6 +70,10 @@ static void numbers_are_told_as_they_are(void **state) {
         assert_told(json_array_get(ranks, 0), "cpu", seconds[i], off);
         assert_told(json_array_get(ranks, 1), "master_cpu", seconds[i], off);
         assert_told(line, "objective", real, 0);
+        if (isnan(real))
+            assert_null(json_object_get(line, "estimate"));
+        else
+            assert_told(line, "estimate", real, 0);
         assert_told(line, "local_steps", i % 3 ? i % 3 : NAN, 0);
         assert_int_equal(json_integer_value(json_object_get(json_array_get(workers, 0), "bytes_sent")), UINT64_MAX / 2);
         assert_int_equal(json_integer_value(json_object_get(json_array_get(ranks, 1), "core")), 3);

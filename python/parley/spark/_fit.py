@@ -125,7 +125,7 @@ class _Progress:
         if not self.bar:
             return
         event = json.loads(line)
-        if event.get("event") == "round":
+        if event.get("event") == "round" and event.get("evaluated"):
             values = [event.get(name) for name in ("round", "epochs", "seconds", "objective", "dual", "gap")]
             self.bar.show((*values, event.get("relative_gap") or 0.0))
 
