@@ -1,6 +1,7 @@
 /* plan_command.c: `parley plan`: reads, makes experiments, predicts, and prints the choice and its alternatives. */
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/plan_json.h"
@@ -33,6 +34,7 @@ static parley_status check_options(const parley_settings *settings, parley_error
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect on a plan%s", flag,
                            strcmp(names[i], "gap") == 0      ? "; give --target"
                            : strcmp(names[i], "metric") == 0 ? "; give --target-of"
+                           : strcmp(names[i], "hosts") == 0  ? "; give --machines"
                                                              : "; leave it out");
         }
     bool network = pl_setting_given(settings, "network") || pl_setting_given(settings, "latency") ||
@@ -160,30 +162,36 @@ static void h_text(const pl_plan_row *row, char *text, size_t size) {
 }
 
 static void print_row(const pl_plan *plan, const pl_plan_row *row) {
-    char h[32], cost[32] = "-";
+    char h[32], cost[32] = "";
     h_text(row, h, sizeof h);
     if (plan->task.price > 0)
-        snprintf(cost, sizeof cost, "%.4g", row->cost);
-    printf("%-14s %7u %5u %5s %10.4g %10.4g %10.4g %8.0f %9.2e %10.3g %8s\n", row->of.preset, row->of.workers,
+        snprintf(cost, sizeof cost, " %8.4g", row->cost);
+    printf("%-14s %8u %5u %5s %10.4g %10.4g %10.4g %8.0f %9.2e %10.3g%s\n", row->of.preset, row->of.workers,
            row->of.lanes, h, row->seconds, row->low, row->high, row->rounds, row->gap, row->bytes, cost);
 }
 
-/* The best number of workers of each preset and H. */
+static int by_seconds(const void *a, const void *b) {
+    const pl_plan_row *const *x = a, *const *y = b;
+    return ((*x)->seconds > (*y)->seconds) - ((*x)->seconds < (*y)->seconds);
+}
+
+/* The best number of workers of each preset and H. With a budget, rows are in order of what they reach in it. */
 static void print_table(const pl_plan *plan) {
-    const pl_group *seen[PL_PLAN_GROUPS];
+    const pl_plan_row *best[PL_PLAN_GROUPS];
     unsigned count = 0;
-    printf("%-14s %7s %5s %5s %10s %10s %10s %8s %9s %10s %8s\n", "preset",
-           plan->task.machines ? "machines" : "workers", "lanes", "H", "seconds", "low", "high", "rounds", "gap",
-           "bytes", "cost");
     for (unsigned r = 0; r < plan->rows && count < LINES; r++) {
         bool is_new = true;
         for (unsigned i = 0; i < count; i++)
-            is_new = is_new && seen[i] != plan->row[r].group;
-        if (!is_new)
-            continue;
-        seen[count++] = plan->row[r].group;
-        print_row(plan, &plan->row[r]);
+            is_new = is_new && best[i]->group != plan->row[r].group;
+        if (is_new)
+            best[count++] = &plan->row[r];
     }
+    if (!(plan->task.budget > 0))
+        qsort(best, count, sizeof *best, by_seconds);
+    printf("%-14s %8s %5s %5s %10s %10s %10s %8s %9s %10s%s\n", "preset", plan->task.machines ? "machines" : "workers",
+           "lanes", "H", "seconds", "low", "high", "rounds", "gap", "bytes", plan->task.price > 0 ? "     cost" : "");
+    for (unsigned i = 0; i < count; i++)
+        print_row(plan, best[i]);
 }
 
 static void print_plan(const run *run) {

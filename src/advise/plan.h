@@ -47,10 +47,10 @@ typedef struct pl_plan_row {
     double distance;           /* from the goal, that is reached then */
     double gap;                /* the relative gap then */
     double rounds, round_seconds, setup, bytes, cost;
-    double stretch;    /* rounds on all rows for one on the sample */
-    unsigned machines; /* that it takes */
-    bool measured;     /* this number of workers was measured, and reached the target */
-    bool extrapolated; /* the nearest experiments ended before the target */
+    double round_ratio; /* rounds on all rows for one on the sample */
+    unsigned machines;  /* that it takes */
+    bool measured;      /* this number of workers was measured, and reached the target */
+    bool extrapolated;  /* the nearest experiments ended before the target */
     const pl_group *group;
 } pl_plan_row;
 

@@ -451,7 +451,7 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
         row->rounds = floor((task->budget - row->setup) / row->round_seconds);
         row->distance = row->rounds >= 1 ? exp(pl_convergence_level(convergence, workers, row->rounds / longer)) : 1.0;
     }
-    row->stretch = longer;
+    row->round_ratio = longer;
     row->gap = task->goal.kind == PL_GOAL_GAP
                    ? row->distance
                    : exp(pl_convergence_level(gaps_of(group), workers, row->rounds / longer));
@@ -510,7 +510,7 @@ unsigned pl_plan_draw(const pl_plan_row *row, double *curve) {
         double *point = curve + 3 * points++;
         point[0] = last = round;
         point[1] = row->setup + round * row->round_seconds;
-        point[2] = exp(pl_convergence_level(gaps_of(row->group), row->of.workers, round / row->stretch));
+        point[2] = exp(pl_convergence_level(gaps_of(row->group), row->of.workers, round / row->round_ratio));
     }
     return points;
 }
