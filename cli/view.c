@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define CELL_WIDTH 10
+#define TAB_DIGITS 6     /* JSON has all of them */
 #define WIDEST_MATRIX 20 /* labels */
 
 /* The characters of UTF-8 text. */
@@ -152,11 +153,8 @@ static const pl_viewer fields = {.text = field_text,
 /* Tabs: items have their keys in brackets, to tell them from the rows of lists */
 
 static void tab_numbers(const double *values, uint64_t count, uint64_t stride) {
-    for (uint64_t i = 0; i < count; i++) {
-        char text[40];
-        pl_number_text(values[i * stride], text, sizeof text);
-        printf("\t%s", text);
-    }
+    for (uint64_t i = 0; i < count; i++)
+        printf("\t%.*g", TAB_DIGITS, values[i * stride]);
 }
 
 static void tab_text(pl_viewer *viewer, const char *key, const char *value) {

@@ -5,8 +5,7 @@
 #include "cli.h"
 #include "method/json_viewer.h"
 
-/* The style without --json: items as aligned fields and lists as tables, or everything separated by tabs with all
- * digits. */
+/* The style without --json: items as aligned fields and lists as tables, or everything separated by tabs. */
 typedef enum view_style { VIEW_FIELDS, VIEW_TABS } view_style;
 
 typedef struct view {

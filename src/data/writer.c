@@ -12,6 +12,8 @@
 #define ENTRY_BYTES 64         /* no label or entry takes as many */
 #define EXACT_FLOAT 16777216.0 /* integers up to this are exact as floats */
 #define EXACT_DOUBLE 1e15      /* integer labels up to this are written without a decimal point */
+#define USUAL_DIGITS 7
+#define MOST_DIGITS 9 /* of a float */
 #define MOST_DECIMALS 7
 #define WATCHED_ROWS 1024      /* rows between two calls of who watches */
 #define SMALLEST_DECIMAL 1e-4F /* smaller values are shorter with an exponent */
@@ -65,6 +67,25 @@ static char *shorten_exponent(char *p) {
     return to;
 }
 
+/* Writes so many digits of `value`, and returns whether they read back as it. */
+static bool reads_back(char *p, float value, int digits) {
+    snprintf(p, ENTRY_BYTES, "%.*g", digits, (double)value);
+    return digits >= MOST_DIGITS || strtof(p, NULL) == value;
+}
+
+/* If some digits read back as `value`, so do more of them. Most floats need seven to nine. */
+static void put_shortest(char *p, float value) {
+    int digits = USUAL_DIGITS;
+    if (!reads_back(p, value, digits))
+        while (!reads_back(p, value, ++digits))
+            ;
+    else {
+        while (digits > 1 && reads_back(p, value, digits - 1))
+            digits--;
+        reads_back(p, value, digits);
+    }
+}
+
 /* Writes the fewest digits that read back as `value`, in the C locale. */
 char *pl_put_float(char *p, float value) {
     static const float ten_to[MOST_DECIMALS + 1] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
@@ -81,11 +102,7 @@ char *pl_put_float(char *p, float value) {
             return put_decimal(p, (uint32_t)whole, decimals);
         }
     }
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(p, ENTRY_BYTES, "%.*g", digits, (double)value);
-        if (strtof(p, NULL) == value)
-            break;
-    }
+    put_shortest(p, value);
     return shorten_exponent(p);
 }
 

@@ -270,8 +270,7 @@ parley_status parley_model_load(const char *path, parley_model **out, parley_err
     *out = NULL;
     parley_status status = pl_container_open(path, &container, error);
     if (status == PARLEY_BAD_INPUT && !begins_as_container(path))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: this is not a model; give a file that parley train wrote, and the data after it", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: this is not a model; give a file that parley train wrote", path);
     if (status == PARLEY_OK) {
         status = from_container(container, path, out, error);
         pl_container_close(container);

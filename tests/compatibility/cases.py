@@ -52,13 +52,13 @@ CASES = {
     "predict-path": ["predict path.safetensors data.svm --output decision --at 0.1"],
     "predict-hashed": ["predict hashed.safetensors words.vw --output decision"],
     "predict-stream": ["predict stream.safetensors words.vw --output decision"],
-    "dump-classes": ["dump classes.safetensors"],
+    "dump-classes": ["dump classes.safetensors --json"],
     "report": ["report run.jsonl --json"],
-    "replay": ["train data.svm --replay run.jsonl --model out.safetensors --quiet", "dump out.safetensors"],
+    "replay": ["train data.svm --replay run.jsonl --model out.safetensors --quiet", "dump out.safetensors --json"],
 } | {
     f"resume-{name}": [
         f"train data.svm --resume checkpoint-{name} --rounds 9 --model out.safetensors --quiet",
-        "dump out.safetensors",
+        "dump out.safetensors --json",
     ]
     for name in METHODS
 }
