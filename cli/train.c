@@ -150,6 +150,9 @@ static void print_summary(const run *run) {
     print_field(file, "seconds", "%.3f in all, %.3f reading%s", seconds_of(run), run->read_seconds,
                 summary->is_virtual ? ", on the virtual clock" : "");
     const parley_fact *speed = parley_summary_fact(summary, "rows_per_second");
+    const parley_fact *accuracy = parley_summary_fact(summary, "accuracy");
+    if (accuracy)
+        print_field(file, "accuracy", "%.4g of the training rows", accuracy->number);
     if (speed)
         print_field(file, "speed", "%.0f rows per second", speed->number);
     print_field(file, "model", "%s", run->settings->model);

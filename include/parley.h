@@ -213,9 +213,10 @@ PARLEY_API parley_status parley_spark_vectors(const void *bytes, const int32_t *
 typedef struct parley_arrays {
     const uint64_t *start;
     const uint32_t *index;
-    const float *value;   /* NULL: every entry is 1 */
+    const float *value;   /* NULL: every entry is 1, unless there are `wide` values */
     const double *label;  /* NULL: no labels */
     const double *weight; /* NULL: all 1 */
+    const double *wide;   /* the values, if floats would lose digits of them; else NULL */
 } parley_arrays;
 PARLEY_API void parley_data_arrays(const parley_data *data, parley_arrays *out);
 /* Return the name of a column, and the word that label 0, 1, ... stands for, with their lengths in bytes. The text is

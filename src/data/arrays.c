@@ -14,9 +14,10 @@
 
 #define BLOCK_ENTRIES ((uint64_t)1 << 17)
 #define BLOCK_ROWS ((uint64_t)1 << 16)
+#define LOOKED_AT 256
 #define WORTH_THREADS ((uint64_t)1 << 19) /* entries; starting threads takes as long as checking this many */
 
-enum { FALLING_START = 1, WRONG_ID = 2, FALLING_IDS = 4, WRONG_VALUE = 8, NO_ROOM = 16 };
+enum { FALLING_START = 1, WRONG_ID = 2, FALLING_IDS = 4, WRONG_VALUE = 8, NO_ROOM = 16, LOST_DIGITS = 32 };
 
 typedef struct csr {
     uint64_t rows, columns;
@@ -24,10 +25,10 @@ typedef struct csr {
     parley_type start_type, index_type, value_type;
     const uint64_t *start;
     const uint32_t *index;
-    const float *value;
+    pl_values values;
     uint64_t *own_start; /* converted copies; NULL: the caller's arrays are used */
     uint32_t *own_index;
-    float *own_value;
+    pl_value_room own_value;
     uint64_t *kept; /* by row: entries left after sorting */
     atomic_uint faults;
 } csr;
@@ -167,6 +168,24 @@ static bool good_ids(const csr *csr, uint64_t first, uint64_t last, bool *rise) 
     return ids.largest < id_limit(csr);
 }
 
+/* Converts doubles to floats. Returns whether floats would lose digits. */
+static bool narrow_values(const csr *csr, uint64_t begin, uint64_t end) {
+    const double *from = csr->given_value;
+    uint32_t lost = 0;
+    for (uint64_t e = begin; e < end; e++) {
+        float narrow = (float)from[e];
+        lost |= (double)narrow != from[e];
+        csr->own_value.narrow[e] = narrow;
+    }
+    return lost;
+}
+
+static bool are_finite(pl_values values, uint64_t begin, uint64_t end) {
+    return values.wide     ? pl_scan_finite_double(values.wide + begin, end - begin)
+           : values.narrow ? pl_scan_finite(values.narrow + begin, end - begin)
+                           : true;
+}
+
 static void entries_task(void *context, unsigned task) {
     csr *csr = context;
     uint64_t first = row_from(csr, task * BLOCK_ENTRIES), last = row_from(csr, (task + 1) * BLOCK_ENTRIES);
@@ -178,9 +197,9 @@ static void entries_task(void *context, unsigned task) {
         atomic_fetch_or(&csr->faults, WRONG_ID);
     if (!rise)
         atomic_fetch_or(&csr->faults, FALLING_IDS);
-    for (uint64_t e = begin; csr->own_value && e < end; e++)
-        csr->own_value[e] = (float)((const double *)csr->given_value)[e];
-    if (csr->value && !pl_scan_finite(csr->value + begin, end - begin))
+    if (csr->own_value.narrow && narrow_values(csr, begin, end))
+        atomic_fetch_or(&csr->faults, LOST_DIGITS);
+    if (!are_finite(csr->values, begin, end))
         atomic_fetch_or(&csr->faults, WRONG_VALUE);
 }
 
@@ -198,12 +217,32 @@ static parley_status explain(const csr *csr, parley_error *error) {
                 return pl_fail(error, PARLEY_BAD_INPUT,
                                "data: row %llu: column index %lld; there are %llu columns, counted from 0",
                                (unsigned long long)i, (long long)id, (unsigned long long)csr->columns);
-            if (csr->value && !isfinite(csr->value[e]))
+            if (!isfinite(pl_value_at(csr->values, e)))
                 return pl_fail(error, PARLEY_BAD_INPUT,
-                               "data: row %llu: the value in column %lld is not finite, or too large for a float32",
-                               (unsigned long long)i, (long long)id);
+                               "data: row %llu: the value in column %lld is not a finite number", (unsigned long long)i,
+                               (long long)id);
         }
     return pl_fail(error, PARLEY_BAD_INPUT, "data: the arrays changed while they were read");
+}
+
+/* Whether the first doubles show that floats would lose digits of them. */
+static bool are_wide(const csr *csr, uint64_t entries) {
+    const double *from = csr->given_value;
+    bool wide = false;
+    for (uint64_t e = 0; csr->value_type == PARLEY_FLOAT64 && from && e < entries && e < LOOKED_AT; e++)
+        wide |= (double)(float)from[e] != from[e];
+    return wide;
+}
+
+/* Doubles that floats hold are converted. */
+static parley_status take_values(csr *csr, parley_data *data, bool wide, parley_error *error) {
+    bool narrowed = csr->given_value && csr->value_type == PARLEY_FLOAT64 && !wide;
+    parley_status status = PARLEY_OK;
+    if (narrowed)
+        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], data->x.nonzeros, sizeof(float), error);
+    csr->own_value = (pl_value_room){.narrow = narrowed ? data->spans[PL_SPAN_VALUE].data : NULL};
+    csr->values = narrowed ? pl_values_of(csr->own_value) : pl_values_in(csr->given_value, wide);
+    return status;
 }
 
 static parley_status take_entries(csr *csr, parley_data *data, pl_pool *pool, parley_error *error) {
@@ -211,15 +250,20 @@ static parley_status take_entries(csr *csr, parley_data *data, pl_pool *pool, pa
     parley_status status = PARLEY_OK;
     if (csr->index_type == PARLEY_INT64)
         status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *csr->own_index, error);
-    if (status == PARLEY_OK && csr->given_value && csr->value_type == PARLEY_FLOAT64)
-        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *csr->own_value, error);
+    if (status == PARLEY_OK)
+        status = take_values(csr, data, are_wide(csr, entries), error);
     if (status != PARLEY_OK)
         return status;
     csr->own_index = data->spans[PL_SPAN_INDEX].data;
-    csr->own_value = data->spans[PL_SPAN_VALUE].data;
     csr->index = csr->own_index ? csr->own_index : csr->given_index;
-    csr->value = csr->own_value ? csr->own_value : csr->given_value;
     pl_pool_run(pool, entries_task, csr, blocks_of(csr));
+    if (csr->faults & LOST_DIGITS) {
+        pl_span_free(&data->spans[PL_SPAN_VALUE]);
+        take_values(csr, data, true, error);
+        atomic_fetch_and(&csr->faults, ~(unsigned)WRONG_VALUE);
+        if (!are_finite(csr->values, 0, entries))
+            atomic_fetch_or(&csr->faults, WRONG_VALUE);
+    }
     return csr->faults & (WRONG_ID | WRONG_VALUE) ? explain(csr, error) : PARLEY_OK;
 }
 
@@ -227,10 +271,9 @@ static parley_status take_entries(csr *csr, parley_data *data, pl_pool *pool, pa
 static void copy_entries(const csr *csr, uint64_t begin, uint64_t end) {
     if (csr->own_index != csr->index)
         memcpy(csr->own_index + begin, csr->index + begin, (end - begin) * sizeof *csr->own_index);
-    if (csr->own_value != csr->value && csr->value)
-        memcpy(csr->own_value + begin, csr->value + begin, (end - begin) * sizeof *csr->own_value);
-    for (uint64_t e = begin; !csr->value && e < end; e++)
-        csr->own_value[e] = 1.0F;
+    if (pl_value_memory(pl_values_of(csr->own_value)) != pl_value_memory(csr->values))
+        for (uint64_t e = begin; e < end; e++)
+            pl_value_put(csr->own_value, e, pl_value_at(csr->values, e));
 }
 
 static void sort_task(void *context, unsigned task) {
@@ -240,10 +283,10 @@ static void sort_task(void *context, unsigned task) {
     copy_entries(csr, csr->start[first], csr->start[last]);
     for (uint64_t i = first; i < last; i++) {
         uint64_t begin = csr->start[i], count = csr->start[i + 1] - begin;
-        csr->kept[i] = pl_row_sort(&sorter, csr->own_index + begin, csr->own_value + begin, count);
+        csr->kept[i] = pl_row_sort(&sorter, csr->own_index + begin, pl_value_room_from(csr->own_value, begin), count);
         if (csr->kept[i] == UINT64_MAX)
             atomic_fetch_or(&csr->faults, NO_ROOM);
-        else if (csr->kept[i] < count && !pl_scan_finite(csr->own_value + begin, csr->kept[i]))
+        else if (csr->kept[i] < count && !are_finite(pl_values_of(csr->own_value), begin, begin + csr->kept[i]))
             atomic_fetch_or(&csr->faults, WRONG_VALUE);
     }
     pl_sorter_free(&sorter);
@@ -257,10 +300,12 @@ static parley_status close_gaps(csr *csr, parley_data *data, parley_error *error
         return status;
     const uint64_t *from = csr->start; /* may be the same array: each offset is read before it is overwritten */
     csr->own_start = data->spans[PL_SPAN_START].data;
+    char *values = data->spans[PL_SPAN_VALUE].data;
+    uint64_t size = pl_value_size(csr->own_value.wide != NULL);
     for (uint64_t i = 0; i < csr->rows; i++) {
         uint64_t begin = from[i];
         memmove(csr->own_index + at, csr->own_index + begin, csr->kept[i] * sizeof *csr->own_index);
-        memmove(csr->own_value + at, csr->own_value + begin, csr->kept[i] * sizeof *csr->own_value);
+        memmove(values + at * size, values + begin * size, csr->kept[i] * size);
         csr->own_start[i] = at;
         at += csr->kept[i];
     }
@@ -274,20 +319,21 @@ static parley_status sort_rows(csr *csr, parley_data *data, pl_pool *pool, parle
     uint64_t entries = data->x.nonzeros;
     parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *csr->own_index, error);
     if (status == PARLEY_OK)
-        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *csr->own_value, error);
+        status =
+            pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, pl_value_size(csr->values.wide != NULL), error);
     csr->own_index = data->spans[PL_SPAN_INDEX].data;
-    csr->own_value = data->spans[PL_SPAN_VALUE].data;
+    csr->own_value = pl_value_room_in(data->spans[PL_SPAN_VALUE].data, csr->values.wide != NULL);
     if (status == PARLEY_OK)
         status = pl_take(&csr->kept, csr->rows, sizeof *csr->kept, "sorting rows", error);
     if (status != PARLEY_OK)
         return status;
     pl_pool_run(pool, sort_task, csr, blocks_of(csr));
     csr->index = csr->own_index;
-    csr->value = csr->own_value;
+    csr->values = pl_values_of(csr->own_value);
     if (csr->faults & NO_ROOM)
         return pl_fail_memory(error, "sorting rows", entries * 24 / blocks_of(csr));
     if (csr->faults & WRONG_VALUE)
-        return pl_fail(error, PARLEY_BAD_INPUT, "data: entries of one column add up to more than a float32 holds");
+        return pl_fail(error, PARLEY_BAD_INPUT, "data: entries of one column add up to more than a float holds");
     for (uint64_t i = 0; i < csr->rows; i++)
         if (csr->kept[i] != csr->start[i + 1] - csr->start[i])
             return close_gaps(csr, data, error);
@@ -322,7 +368,7 @@ static parley_status take(csr *csr, parley_data *data, unsigned threads, parley_
     data->x.start = csr->start;
     if (data->x.nonzeros > 0) {
         data->x.index = csr->index;
-        data->x.value = csr->value;
+        data->x.values = csr->values;
     }
     return status;
 }
@@ -364,7 +410,12 @@ parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error
 }
 
 void parley_data_arrays(const parley_data *data, parley_arrays *out) {
-    *out = (parley_arrays){data->x.start, data->x.index, data->x.value, data->label, data->weight};
+    *out = (parley_arrays){.start = data->x.start,
+                           .index = data->x.index,
+                           .value = data->x.values.narrow,
+                           .wide = data->x.values.wide,
+                           .label = data->label,
+                           .weight = data->weight};
 }
 
 static const char *name_of(const pl_names *names, uint64_t number, uint64_t *bytes) {

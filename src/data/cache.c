@@ -1,6 +1,6 @@
 /* cache.c: data as safetensors: `start` U64 [rows + 1], `label` F64 [rows], `weight` F64 [rows] if there are weights,
- * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1; `name_start` U64 and `name` U8 if columns have
- * names, `class_start` and `class` if classes have. Wide types come first, which aligns all tensors. */
+ * `index` U32 [nonzeros], `value` F32 or F64 [nonzeros] unless all are 1; `name_start` U64 and `name` U8 if columns
+ * have names, `class_start` and `class` if classes have. Wide types come first, which aligns all tensors. */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "data/cache.h"
 
@@ -46,9 +46,11 @@ parley_status pl_data_write_cache(const parley_data *data, const char *path, par
     tensors[count++] = (pl_tensor){"label", PL_F64, 1, {rows}, data->label};
     if (data->weight)
         tensors[count++] = (pl_tensor){"weight", PL_F64, 1, {rows}, data->weight};
+    if (data->x.values.wide)
+        tensors[count++] = (pl_tensor){"value", PL_F64, 1, {nonzeros}, data->x.values.wide};
     tensors[count++] = (pl_tensor){"index", PL_U32, 1, {nonzeros}, data->x.index};
-    if (data->x.value)
-        tensors[count++] = (pl_tensor){"value", PL_F32, 1, {nonzeros}, data->x.value};
+    if (data->x.values.narrow)
+        tensors[count++] = (pl_tensor){"value", PL_F32, 1, {nonzeros}, data->x.values.narrow};
     pl_names_put_texts(&data->names, &data->classes, tensors, &count);
     return pl_container_write(path, tensors, count, metas, meta_count, error);
 }
@@ -100,7 +102,9 @@ static parley_status attach(const pl_container *container, const char *path, par
     data->label = column(container, "label", PL_F64, x->rows, &fits);
     data->weight = column(container, "weight", PL_F64, x->rows, &fits);
     x->index = column(container, "index", PL_U32, x->nonzeros, &fits);
-    x->value = column(container, "value", PL_F32, x->nonzeros, &fits);
+    const pl_tensor *value = pl_container_tensor(container, "value");
+    bool wide = value && value->type == PL_F64;
+    x->values = pl_values_in(column(container, "value", wide ? PL_F64 : PL_F32, x->nonzeros, &fits), wide);
     uint64_t bits = 0;
     bool has_bits = pl_container_meta(container, "hash_bits") != NULL;
     if (has_bits && (!meta_number(container, "hash_bits", &bits) || bits > MOST_HASH_BITS || x->columns >> bits == 0))
@@ -109,8 +113,8 @@ static parley_status attach(const pl_container *container, const char *path, par
     data->table = pl_container_meta(container, "table");
     fits &= pl_names_get(container, "name", x->columns, &data->names) &&
             pl_names_get(container, "class", MOST_CLASSES, &data->classes);
-    unsigned known =
-        3 + (data->weight != NULL) + (x->value != NULL) + 2 * (data->names.count > 0) + 2 * (data->classes.count > 0);
+    unsigned known = 3 + (data->weight != NULL) + !pl_are_ones(x->values) + 2 * (data->names.count > 0) +
+                     2 * (data->classes.count > 0);
     const pl_tensor *first;
     if (!fits || !x->start || !data->label || !x->index || pl_container_tensors(container, &first) != known)
         return bad(path, "its tensors are not start, label, weight, index, value and names of the right shape", error);
@@ -130,7 +134,7 @@ static const char *row_fault(const parley_data *data, uint64_t row) {
             return "a column index is too large";
         if (i > begin && x->index[i] <= x->index[i - 1])
             return "its column indices do not increase";
-        if (x->value && !isfinite(x->value[i]))
+        if (!isfinite(pl_value_at(x->values, i)))
             return "a value is not finite";
     }
     if (!isfinite(data->label[row]))
@@ -145,6 +149,13 @@ static bool good_indices(const uint32_t *index, uint64_t count, uint64_t columns
     for (uint64_t i = 1; i < count; i++)
         wrong |= index[i] <= index[i - 1];
     return !wrong && (count == 0 || index[count - 1] < columns);
+}
+
+static bool good_doubles(const double *value, uint64_t count) {
+    uint32_t wrong = 0;
+    for (uint64_t i = 0; i < count; i++)
+        wrong |= !finite_double(value[i]);
+    return !wrong;
 }
 
 static bool good_values(const float *value, uint64_t count) {
@@ -168,7 +179,9 @@ static bool good_rows(const parley_data *data, uint64_t first, uint64_t end) {
             return false;
     }
     uint64_t from = x->start[first], to = x->start[end];
-    return !x->value || good_values(x->value + from, to - from);
+    return x->values.wide     ? good_doubles(x->values.wide + from, to - from)
+           : x->values.narrow ? good_values(x->values.narrow + from, to - from)
+                              : true;
 }
 
 typedef struct check {
@@ -270,8 +283,9 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
         status = attach(container, path, data, error);
     if (status == PARLEY_OK && data->large) {
         pl_pages_small(data->x.index, data->x.index + data->x.nonzeros);
-        if (data->x.value)
-            pl_pages_small(data->x.value, data->x.value + data->x.nonzeros);
+        const char *values = pl_value_memory(data->x.values);
+        if (values)
+            pl_pages_small(values, values + data->x.nonzeros * pl_value_bytes(data->x.values));
     }
     if (status == PARLEY_OK && pool)
         status = pl_cache_check(data, 0, data->x.rows, pool, error);

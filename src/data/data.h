@@ -9,13 +9,14 @@
 #include "base/pool.h"
 #include "base/settings.h"
 #include "data/names.h"
+#include "math/values.h"
 
 /* Compressed sparse rows. Row i holds entries start[i] to start[i+1] - 1, in strictly increasing order of columns. */
 typedef struct pl_matrix {
     uint64_t rows, columns, nonzeros;
     const uint64_t *start; /* rows + 1 */
     const uint32_t *index; /* column numbers, from 0 */
-    const float *value;    /* NULL: every entry is 1 */
+    pl_values values;
 } pl_matrix;
 
 /* Where the entries of a row begin. All rows of a table are full. */
@@ -56,6 +57,7 @@ typedef struct pl_spread {
     unsigned rank;           /* this rank */
     uint64_t rows, nonzeros; /* over all ranks */
     bool weighted, valued;   /* some rank has weights, or values other than 1 */
+    bool wide;               /* of which some are doubles */
     uint64_t count;
     pl_piece *pieces; /* of all ranks, in the order of rows */
 } pl_spread;
@@ -121,6 +123,7 @@ typedef struct pl_reading {
     const char *columns, *ignore, *missing_words, *interactions;     /* the same */
     pl_missing missing;
     bool hashed, keep_names;
+    bool wide;          /* values are doubles, if the format reads them */
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
@@ -190,6 +193,14 @@ parley_data pl_data_part(const parley_data *whole, uint64_t rows);
 /* Copies the listed rows, in that order. Columns are unchanged, and their names still belong to `data`. */
 parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint64_t count, parley_data **out,
                              parley_error *error);
+/* Data whose values are floats: those given, or a copy. */
+typedef struct pl_narrowed {
+    parley_data data;
+    pl_spread spread;
+    pl_span values;
+} pl_narrowed;
+/* Converts the values of the rows that this rank holds to floats. */
+parley_status pl_narrow(const parley_data *data, pl_narrowed *out, parley_error *error);
 /* Fails if there are no rows to train on or, with `labels`, no labels. */
 parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error *error);
 /* Fails if the data are in a mapped cache and its file has changed since it was opened. */

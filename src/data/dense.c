@@ -1,7 +1,7 @@
 /* dense.c: converts a table in the caller's memory, by rows or by columns, to sparse rows. If a sample has no zeros, a
  * pass over blocks of rows writes all cells, unless it meets a zero. Otherwise a first pass counts the entries that are
- * not 0, and a second writes them. All load the table in float32 tiles stored by rows, so that memory is read in its
- * own order and only one loop handles types and strides. */
+ * not 0, and a second writes them. All load the table in tiles stored by rows, so that memory is read in its own order
+ * and only one loop handles types and strides. Entries are floats if floats hold every cell, otherwise doubles. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,190 +23,74 @@ typedef struct dense {
     int64_t row_stride, column_stride;
     uint64_t *start; /* while counting, start[i + 1] is the number of entries of row i */
     uint32_t *index;
-    float *value;            /* NULL: the caller's values are used */
-    atomic_bool wrong, gaps; /* there are cells that are not finite, or 0 */
+    pl_value_room value;           /* none: the caller's values are used */
+    bool doubles;                  /* entries are doubles */
+    atomic_bool wrong, gaps, lost; /* there are cells that are not finite, or 0, or that floats do not hold */
 } dense;
 
-/* Some rows and columns of the table. Row i begins at cells + i x columns. */
-typedef struct tile {
-    uint64_t row, rows, column, columns;
-    const float *cells; /* points to the caller's memory if the layout allows it */
-    float own[TILE];
-} tile;
-
-static float cell(const dense *dense, uint64_t i, uint64_t j) {
+static double cell(const dense *dense, uint64_t i, uint64_t j) {
     int64_t at = (int64_t)i * dense->row_stride + (int64_t)j * dense->column_stride;
-    return dense->narrow ? dense->narrow[at] : (float)dense->wide[at];
+    return dense->narrow ? (double)dense->narrow[at] : dense->wide[at];
 }
 
 static bool by_columns(const dense *dense) {
     return llabs((long long)dense->row_stride) < llabs((long long)dense->column_stride);
 }
 
-/* Copies `count` cells, `stride` apart from `from` on, to to[0], to[to_stride], ... */
-static void load_line(const dense *dense, int64_t from, int64_t stride, uint64_t count, float *to, uint64_t to_stride) {
-    const float *narrow = dense->narrow ? dense->narrow + from : NULL;
-    const double *wide = dense->wide ? dense->wide + from : NULL;
-    if (wide && stride == 1 && to_stride == 1)
-        for (uint64_t k = 0; k < count; k++)
-            to[k] = (float)wide[k];
-    else if (narrow)
-        for (uint64_t k = 0; k < count; k++)
-            to[k * to_stride] = narrow[(int64_t)k * stride];
-    else
-        for (uint64_t k = 0; k < count; k++)
-            to[k * to_stride] = (float)wide[(int64_t)k * stride];
-}
+#define CELL float
+#define BODY(name) narrow_##name
+#define GIVEN dense->narrow
+#define OWN dense->value.narrow
+#define SCAN pl_scan_finite
+#include "data/dense_body.h"
 
-/* Loads the tile that begins at (row, column) and ends before row `end`. */
-static void load(const dense *dense, uint64_t row, uint64_t end, uint64_t column, tile *tile) {
-    bool turned = by_columns(dense);
-    uint64_t most = turned ? TILE / TURNED_ROWS : TILE, rows = turned ? TURNED_ROWS : 1;
-    tile->row = row;
-    tile->column = column;
-    tile->rows = end - row < rows ? end - row : rows;
-    tile->columns = dense->columns - column < most ? dense->columns - column : most;
-    int64_t from = (int64_t)row * dense->row_stride + (int64_t)column * dense->column_stride;
-    tile->cells = tile->own;
-    if (!turned && dense->narrow && dense->column_stride == 1)
-        tile->cells = dense->narrow + from;
-    else if (!turned)
-        load_line(dense, from, dense->column_stride, tile->columns, tile->own, 1);
-    for (uint64_t j = 0; turned && j < tile->columns; j++)
-        load_line(dense, from + (int64_t)j * dense->column_stride, dense->row_stride, tile->rows, tile->own + j,
-                  tile->columns);
-}
-
-static uint32_t count_line(const float *line, uint64_t count) {
-    uint32_t found = 0;
-    for (uint64_t k = 0; k < count; k++)
-        found += line[k] != 0;
-    return found;
-}
-
-static void count_tile(dense *dense, const tile *tile) {
-    for (uint64_t i = 0; i < tile->rows; i++)
-        dense->start[tile->row + i + 1] += count_line(tile->cells + i * tile->columns, tile->columns);
-    if (!pl_scan_finite(tile->cells, tile->rows * tile->columns))
-        dense->wrong = true;
-}
-
-/* Appends the cells of a row that are not 0. Every cell is stored, but the position advances only if the cell is not 0.
- */
-static void put_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
-    uint32_t index[TILE], found = 0;
-    float value[TILE];
-    for (uint64_t k = 0; k < count; k++) {
-        index[found] = (uint32_t)(column + k);
-        value[found] = line[k];
-        found += line[k] != 0;
-    }
-    memcpy(dense->index + *at, index, found * sizeof *index);
-    if (dense->value)
-        memcpy(dense->value + *at, value, found * sizeof *value);
-    *at += found;
-}
-
-/* The same for a row without zeros. */
-static void put_full_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
-    uint32_t *index = dense->index + *at;
-    for (uint64_t k = 0; k < count; k++)
-        index[k] = (uint32_t)(column + k);
-    if (dense->value)
-        memcpy(dense->value + *at, line, count * sizeof *line);
-    *at += count;
-}
-
-static void put_tile(const dense *dense, const tile *tile, uint64_t *at) {
-    for (uint64_t i = 0; i < tile->rows; i++) {
-        const float *line = tile->cells + i * tile->columns;
-        if (count_line(line, tile->columns) == tile->columns)
-            put_full_line(dense, line, tile->columns, tile->column, &at[i]);
-        else
-            put_line(dense, line, tile->columns, tile->column, &at[i]);
-    }
-}
-
-/* Writes a tile without zeros. Returns false if it has one. */
-static bool put_full_tile(dense *dense, const tile *tile) {
-    uint64_t cells = tile->rows * tile->columns;
-    if (!pl_scan_finite(tile->cells, cells))
-        dense->wrong = true;
-    if (count_line(tile->cells, cells) < cells)
-        return false;
-    for (uint64_t i = 0; i < tile->rows; i++) {
-        uint64_t at = (tile->row + i) * dense->columns + tile->column;
-        put_full_line(dense, tile->cells + i * tile->columns, tile->columns, tile->column, &at);
-    }
-    return true;
-}
-
-static void full_task(void *context, unsigned task) {
-    dense *dense = context;
-    uint64_t begin = task * dense->block;
-    uint64_t end = begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
-    tile tile = {.rows = 0};
-    for (uint64_t row = begin; row < end && !dense->gaps; row += tile.rows)
-        for (uint64_t column = 0; column < dense->columns; column += tile.columns) {
-            load(dense, row, end, column, &tile);
-            if (!put_full_tile(dense, &tile))
-                dense->gaps = true;
-        }
-}
-
-/* Goes through the tiles of a block. If `fill` is false, only counts. */
-static void walk(dense *dense, unsigned task, bool fill) {
-    uint64_t begin = task * dense->block, at[BLOCK_ROWS];
-    uint64_t end = begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
-    for (uint64_t i = begin; i < end && fill; i++)
-        at[i - begin] = dense->start[i];
-    tile tile = {.rows = 0};
-    for (uint64_t row = begin; row < end; row += tile.rows)
-        for (uint64_t column = 0; column < dense->columns; column += tile.columns) {
-            load(dense, row, end, column, &tile);
-            if (fill)
-                put_tile(dense, &tile, at + (row - begin));
-            else
-                count_tile(dense, &tile);
-        }
-}
-
-static void count_task(void *context, unsigned task) { walk(context, task, false); }
-static void fill_task(void *context, unsigned task) { walk(context, task, true); }
+#define CELL double
+#define BODY(name) wide_##name
+#define GIVEN dense->wide
+#define OWN dense->value.wide
+#define SCAN pl_scan_finite_double
+#include "data/dense_body.h"
 
 static parley_status explain(const dense *dense, parley_error *error) {
     for (uint64_t i = 0; i < dense->rows; i++)
         for (uint64_t j = 0; j < dense->columns; j++)
             if (!isfinite(cell(dense, i, j)))
                 return pl_fail(error, PARLEY_BAD_INPUT,
-                               "data: row %llu: the value in column %llu is not finite, or too large for a float32",
-                               (unsigned long long)i, (unsigned long long)j);
+                               "data: row %llu: the value in column %llu is not a finite number", (unsigned long long)i,
+                               (unsigned long long)j);
     return pl_fail(error, PARLEY_BAD_INPUT, "data: the table changed while it was read");
 }
 
 /* Looks at cells all over the table. */
-static bool seems_full(const dense *dense) {
+static void look(dense *dense) {
     uint64_t cells = dense->rows * dense->columns;
+    dense->gaps = cells == 0;
     for (uint64_t k = 0; k < SAMPLE && cells > 0; k++) {
         uint64_t at = k * (cells - 1) / (SAMPLE - 1);
-        if (cell(dense, at / dense->columns, at % dense->columns) == 0)
-            return false;
+        double value = cell(dense, at / dense->columns, at % dense->columns);
+        if (value == 0)
+            dense->gaps = true;
+        if ((double)(float)value != value)
+            dense->doubles = true;
     }
-    return cells > 0;
 }
 
 static parley_status reserve(dense *dense, parley_data *data, uint64_t entries, parley_error *error) {
-    bool as_is = dense->narrow && entries == dense->rows * dense->columns && dense->column_stride == 1 &&
-                 (dense->rows < 2 || dense->row_stride == (int64_t)dense->columns);
+    bool packed = entries == dense->rows * dense->columns && dense->column_stride == 1 &&
+                  (dense->rows < 2 || dense->row_stride == (int64_t)dense->columns);
+    bool as_is = packed && (dense->doubles ? dense->wide != NULL : dense->narrow != NULL);
+    uint64_t size = pl_value_size(dense->doubles);
     parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *dense->index, error);
     if (status == PARLEY_OK && !as_is)
-        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *dense->value, error);
+        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, size, error);
     if (status != PARLEY_OK)
         return status;
     data->x.nonzeros = entries;
     data->x.index = dense->index = data->spans[PL_SPAN_INDEX].data;
-    dense->value = data->spans[PL_SPAN_VALUE].data;
-    data->x.value = as_is ? dense->narrow : dense->value;
+    dense->value = pl_value_room_in(as_is ? NULL : data->spans[PL_SPAN_VALUE].data, dense->doubles);
+    data->x.values = pl_values_of(dense->value);
+    if (as_is)
+        data->x.values = (pl_values){dense->doubles ? NULL : dense->narrow, dense->doubles ? dense->wide : NULL};
     return status;
 }
 
@@ -214,8 +98,8 @@ static parley_status take_full(dense *dense, parley_data *data, pl_pool *pool, u
     parley_status status = reserve(dense, data, dense->rows * dense->columns, error);
     if (status != PARLEY_OK)
         return status;
-    pl_pool_run(pool, full_task, dense, blocks);
-    if (dense->wrong)
+    pl_pool_run(pool, dense->doubles ? wide_full_task : narrow_full_task, dense, blocks);
+    if (dense->wrong && !dense->lost)
         return explain(dense, error);
     for (uint64_t i = 0; i <= dense->rows && !dense->gaps; i++)
         dense->start[i] = i * dense->columns;
@@ -223,31 +107,40 @@ static parley_status take_full(dense *dense, parley_data *data, pl_pool *pool, u
 }
 
 static parley_status take_sparse(dense *dense, parley_data *data, pl_pool *pool, unsigned blocks, parley_error *error) {
-    pl_pool_run(pool, count_task, dense, blocks);
-    if (dense->wrong)
+    pl_pool_run(pool, dense->doubles ? wide_count_task : narrow_count_task, dense, blocks);
+    if (dense->wrong && !dense->lost)
         return explain(dense, error);
-    for (uint64_t i = 0; i < dense->rows; i++)
+    for (uint64_t i = 0; i < dense->rows && !dense->lost; i++)
         dense->start[i + 1] += dense->start[i];
     uint64_t entries = dense->start[dense->rows];
-    parley_status status = reserve(dense, data, entries, error);
-    if (status != PARLEY_OK)
+    parley_status status = dense->lost ? PARLEY_OK : reserve(dense, data, entries, error);
+    if (status != PARLEY_OK || dense->lost)
         return status;
-    pl_pool_run(pool, fill_task, dense, blocks);
+    pl_pool_run(pool, dense->doubles ? wide_fill_task : narrow_fill_task, dense, blocks);
     pl_span_trim(&data->spans[PL_SPAN_INDEX], (entries + 1) * sizeof *dense->index);
-    pl_span_trim(&data->spans[PL_SPAN_VALUE], (entries + 1) * sizeof *dense->value);
+    pl_span_trim(&data->spans[PL_SPAN_VALUE], (entries + 1) * pl_value_size(dense->doubles));
     return PARLEY_OK;
 }
 
-static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
+static parley_status take_cells(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
     unsigned blocks = dense->columns > 0 ? (unsigned)((dense->rows + dense->block - 1) / dense->block) : 0;
+    parley_status status = dense->gaps ? PARLEY_OK : take_full(dense, data, pool, blocks, error);
+    return status == PARLEY_OK && dense->gaps && !dense->lost ? take_sparse(dense, data, pool, blocks, error) : status;
+}
+
+static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
     parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_START], dense->rows + 1, sizeof *dense->start, error);
     if (status != PARLEY_OK)
         return status;
     data->x.start = dense->start = data->spans[PL_SPAN_START].data;
-    dense->gaps = !seems_full(dense);
-    if (!dense->gaps)
-        status = take_full(dense, data, pool, blocks, error);
-    return status == PARLEY_OK && dense->gaps ? take_sparse(dense, data, pool, blocks, error) : status;
+    look(dense);
+    status = take_cells(dense, data, pool, error);
+    if (status != PARLEY_OK || !dense->lost)
+        return status;
+    memset(dense->start, 0, (dense->rows + 1) * sizeof *dense->start);
+    dense->lost = dense->wrong = false;
+    dense->doubles = true;
+    return take_cells(dense, data, pool, error);
 }
 
 parley_status parley_data_from_dense(uint64_t rows, uint64_t columns, const void *value, parley_type type,

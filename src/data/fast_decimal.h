@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_EXACT_FLOAT ((uint64_t)1 << 24) /* integers up to this are exact as floats */
+#define PL_EXACT_FLOAT ((uint64_t)1 << 24)  /* integers up to this are exact as floats */
+#define PL_EXACT_DOUBLE ((uint64_t)1 << 53) /* and as doubles */
 
 static inline unsigned pl_digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
@@ -47,29 +48,62 @@ static inline unsigned pl_fast_fraction(const char *p, uint32_t *fraction) {
 static const float pl_ten_to[8] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
 static const uint32_t pl_whole_ten_to[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
-/* Reads a common number, or returns NULL if it is written differently. Both operands of the division are exact floats,
- * so the quotient is correctly rounded. */
-static inline const char *pl_fast_decimal(const char *p, float *value) {
-    bool negative = *p == '-';
-    p += negative;
+/* Reads the digits of a common number below `most` and how many of them are decimals, or returns NULL if it is written
+ * differently. */
+static inline const char *pl_fast_digits(const char *p, uint64_t most, uint64_t *digits, unsigned *decimals) {
     uint64_t whole = pl_digit(*p);
+    *decimals = 0;
     if (whole > 9)
         return NULL;
     for (p++; pl_digit(*p) <= 9; p++) {
         whole = whole * 10 + pl_digit(*p);
-        if (whole >= PL_EXACT_FLOAT)
+        if (whole >= most)
             return NULL;
     }
-    float result = (float)(uint32_t)whole;
     if (*p == '.') {
         uint32_t fraction = 0;
-        unsigned decimals = pl_fast_fraction(p + 1, &fraction);
-        whole = whole * pl_whole_ten_to[decimals] + fraction;
-        if (decimals == 0 || whole > PL_EXACT_FLOAT)
-            return NULL;
-        result = (float)(uint32_t)whole / pl_ten_to[decimals];
-        p += 1 + decimals;
+        uint64_t before = whole;
+        *decimals = pl_fast_fraction(p + 1, &fraction);
+        whole = whole * pl_whole_ten_to[*decimals] + fraction;
+        if (*decimals == 0 || whole > most || (most > PL_EXACT_FLOAT && before >> 40))
+            return NULL; /* with more bits before the point, the product may have overflowed */
+        p += 1 + *decimals;
     }
+    *digits = whole;
+    return p;
+}
+
+/* Reads a common number as a float, or returns NULL. Both operands of the division are exact floats, so the quotient is
+ * correctly rounded. */
+static inline const char *pl_fast_decimal(const char *p, float *value) {
+    bool negative = *p == '-';
+    uint64_t digits;
+    unsigned decimals;
+    p = pl_fast_digits(p + negative, PL_EXACT_FLOAT, &digits, &decimals);
+    if (!p)
+        return NULL;
+    float result = (float)(uint32_t)digits;
+    if (decimals)
+        result /= pl_ten_to[decimals];
+    *value = negative ? -result : result;
+    return p;
+}
+
+/* The same as a float, or as a double if `wide`. */
+static inline const char *pl_fast_value(const char *p, bool wide, double *value) {
+    float narrow;
+    if (!wide) {
+        p = pl_fast_decimal(p, &narrow);
+        *value = p ? (double)narrow : 0.0;
+        return p;
+    }
+    bool negative = *p == '-';
+    uint64_t digits;
+    unsigned decimals;
+    p = pl_fast_digits(p + negative, PL_EXACT_DOUBLE, &digits, &decimals);
+    if (!p)
+        return NULL;
+    double result = (double)digits / (double)pl_ten_to[decimals];
     *value = negative ? -result : result;
     return p;
 }

@@ -16,6 +16,7 @@ typedef struct pl_fault {
     const char *name;        /* of the column, or NULL */
     uint32_t column;         /* the column at fault, or the one before it */
     bool memory;             /* out of memory */
+    bool wide;               /* the value is out of the range of floats, though not of doubles */
 } pl_fault;
 
 /* A block of whole lines or records: its text, where its rows go, and what was found. */
@@ -27,8 +28,8 @@ typedef struct pl_block {
     uint64_t *row_end;      /* for each row of the block: the number of entries up to its end */
     double *label, *weight; /* weight: NULL if the format has no weights */
     uint32_t *index;
-    float *value;
-    uint64_t first; /* number of entries before the block */
+    pl_value_room values; /* wide only if the format reads wide values */
+    uint64_t first;       /* number of entries before the block */
     uint64_t rows, entries, lines;
     uint32_t columns;
     bool ones;       /* every value is 1 */
@@ -43,6 +44,7 @@ struct pl_format {
     const char *endings;         /* of file names, separated by blanks; they select the format of a file to write */
     const char *no_rows;         /* the end of the message on an input without rows */
     const char *const *settings; /* of the group Reading that the format uses; ends with NULL */
+    bool wide;                   /* values are measurements, which it can also read as doubles */
     bool (*sniff)(const char *text, uint64_t bytes);
     /* Reads the head of the input and sets `state`, `cut` and the known columns of the parser. NULL: not needed. */
     parley_status (*open)(pl_parser *parser, const pl_reading *reading, parley_error *error);

@@ -299,7 +299,7 @@ static void finish(parley_data *data, uint64_t rows, uint64_t columns) {
     pl_span_trim(&data->spans[VALUE], (data->x.nonzeros + 1) * sizeof(float));
     data->label = data->spans[LABEL].data;
     data->x.index = data->spans[INDEX].data;
-    data->x.value = data->spans[VALUE].data;
+    data->x.values = (pl_values){.narrow = data->spans[VALUE].data};
 }
 
 static parley_status fill_text(const parley_settings *settings, parley_data *data, text_maker *maker,

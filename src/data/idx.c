@@ -95,7 +95,7 @@ static bool emit(pl_block *block, uint32_t column, double value) {
         return false;
     }
     block->index[block->entries] = column;
-    block->value[block->entries++] = rounded;
+    block->values.narrow[block->entries++] = rounded;
     block->ones &= rounded == 1.0F;
     return true;
 }

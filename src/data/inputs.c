@@ -152,21 +152,22 @@ static parley_status check_alike(const parley_data *first, const parley_data *ot
                    first->path, other->path);
 }
 
-static parley_status reserve(parley_data *data, bool weighted, bool valued, parley_error *error) {
+static parley_status reserve(parley_data *data, bool weighted, bool valued, bool wide, parley_error *error) {
     uint64_t rows = data->x.rows, entries = data->x.nonzeros;
     if (pl_span_reserve(&data->spans[START], (rows + 1) * sizeof(uint64_t)) &&
         pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double)) &&
         (!weighted || pl_span_reserve(&data->spans[WEIGHT], (rows + 1) * sizeof(double))) &&
         pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) &&
-        (!valued || pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
+        (!valued || pl_span_reserve(&data->spans[VALUE], (entries + 1) * pl_value_size(wide))))
         return PARLEY_OK;
-    return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * 8);
+    return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * (4 + pl_value_size(wide)));
 }
 
 typedef struct joining {
     parley_data *to;
     parley_data *const *parts;
     const uint64_t *row, *entry; /* by part, the first one in `to` */
+    bool wide;                   /* some part has doubles */
 } joining;
 
 static void append_rows(parley_data *data, const parley_data *from, uint64_t row, uint64_t entry) {
@@ -185,16 +186,21 @@ static void append_task(void *context, unsigned part) {
     const parley_data *from = joining->parts[part];
     uint64_t entry = joining->entry[part], before = from->x.start[0], count = from->x.start[from->x.rows] - before;
     uint32_t *index = (uint32_t *)joining->to->spans[INDEX].data + entry;
-    float *value = joining->to->spans[VALUE].data;
+    const pl_values values = from->x.values;
+    void *own = joining->to->spans[VALUE].data;
+    pl_value_room room = pl_value_room_from(pl_value_room_in(own, joining->wide), entry);
     append_rows(joining->to, from, joining->row[part], entry);
     memcpy(index, from->x.index + before, (size_t)(count * sizeof *index));
     pl_pages_drop(from->x.index + before, from->x.index + before + count);
-    if (from->x.value) {
-        memcpy(value + entry, from->x.value + before, (size_t)(count * sizeof *value));
-        pl_pages_drop(from->x.value + before, from->x.value + before + count);
-    } else
-        for (uint64_t e = 0; e < count && value; e++)
-            value[entry + e] = 1.0F;
+    if (room.narrow && values.narrow)
+        memcpy(room.narrow, values.narrow + before, (size_t)(count * sizeof *room.narrow));
+    else
+        for (uint64_t e = 0; e < count && own; e++)
+            pl_value_put(room, e, pl_value_at(values, before + e));
+    if (values.narrow)
+        pl_pages_drop(values.narrow + before, values.narrow + before + count);
+    if (values.wide)
+        pl_pages_drop(values.wide + before, values.wide + before + count);
 }
 
 static parley_status copy_names(parley_data *data, const parley_data *from, parley_error *error) {
@@ -209,7 +215,7 @@ static parley_status copy_names(parley_data *data, const parley_data *from, parl
 
 /* Adds up the sizes of the parts, and finds the places of their rows and entries. */
 static parley_status add_up(parley_data *data, parley_data *const *parts, unsigned count, uint64_t *row,
-                            uint64_t *entry, parley_error *error) {
+                            uint64_t *entry, bool *wide, parley_error *error) {
     bool weighted = false, valued = false;
     parley_status status = PARLEY_OK;
     for (unsigned p = 0; p < count && status == PARLEY_OK; p++) {
@@ -218,19 +224,20 @@ static parley_status add_up(parley_data *data, parley_data *const *parts, unsign
         row[p] = data->x.rows;
         entry[p] = data->x.nonzeros;
         weighted |= parts[p]->weight != NULL;
-        valued |= x->value != NULL;
+        valued |= !pl_are_ones(x->values);
+        *wide |= x->values.wide != NULL;
         data->x.rows += x->rows;
         data->x.nonzeros += x->start[x->rows] - x->start[0];
         data->x.columns = x->columns > data->x.columns ? x->columns : data->x.columns;
         data->file_bytes += parts[p]->file_bytes;
     }
-    return status == PARLEY_OK ? reserve(data, weighted, valued, error) : status;
+    return status == PARLEY_OK ? reserve(data, weighted, valued, *wide, error) : status;
 }
 
-static void attach(parley_data *data) {
+static void attach(parley_data *data, bool wide) {
     data->x.start = data->spans[START].data;
     data->x.index = data->spans[INDEX].data;
-    data->x.value = data->spans[VALUE].data;
+    data->x.values = pl_values_in(data->spans[VALUE].data, wide);
     data->label = data->spans[LABEL].data;
     data->weight = data->spans[WEIGHT].data;
     data->from_cache = true;
@@ -239,18 +246,19 @@ static void attach(parley_data *data) {
 parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, pl_pool *pool,
                            parley_data **out, parley_error *error) {
     uint64_t *places;
+    bool wide = false;
     *out = NULL;
     parley_status status = pl_take(&places, 2 * (uint64_t)count, sizeof *places, "caches", error);
     if (status == PARLEY_OK)
         status = pl_data_make(title, out, error);
     if (status == PARLEY_OK)
-        status = add_up(*out, parts, count, places, places + count, error);
+        status = add_up(*out, parts, count, places, places + count, &wide, error);
     if (status == PARLEY_OK)
         status = copy_names(*out, parts[0], error);
     if (status == PARLEY_OK) {
-        joining joining = {*out, parts, places, places + count};
+        joining joining = {*out, parts, places, places + count, wide};
         pl_pool_run(pool, append_task, &joining, count);
-        attach(*out);
+        attach(*out, wide);
     } else {
         parley_data_free(*out);
         *out = NULL;

@@ -58,7 +58,7 @@ static bool read_pair(pl_block *block, const char **at) {
     if (count == 0 || count > LARGEST_COUNT)
         return fault(block, SAY_COUNT, word, 0);
     block->index[block->entries] = (uint32_t)index;
-    block->value[block->entries++] = (float)count;
+    block->values.narrow[block->entries++] = (float)count;
     block->ones &= count == 1;
     block->columns = index + 1 > block->columns ? (uint32_t)index + 1 : block->columns;
     *at = p;
@@ -74,8 +74,9 @@ static bool end_row(pl_block *block, uint64_t first, const char *line, uint64_t 
         return fault(block, SAY_FEWER, line, (uint32_t)entries);
     for (uint64_t i = 1; i < entries && sorted; i++)
         sorted = index[i] > index[i - 1];
-    uint64_t left =
-        sorted ? entries : pl_row_sort(&state->sorters[block->number], index, block->value + first, entries);
+    uint64_t left = sorted ? entries
+                           : pl_row_sort(&state->sorters[block->number], index,
+                                         (pl_value_room){.narrow = block->values.narrow + first}, entries);
     if (left == UINT64_MAX) {
         block->fault.memory = true;
         return false;

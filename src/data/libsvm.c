@@ -27,7 +27,7 @@
 #define SAY_NO_VALUE "column %s has no value; entries are written column:value"
 #define SAY_VALUE "value \"%s\" of column %u is not a number"
 #define SAY_FINITE "value \"%s\" of column %u is not finite; values must be finite"
-#define SAY_LARGE_VALUE "value \"%s\" of column %u is too large for a 32-bit float; scale the column"
+#define SAY_LARGE_VALUE "value \"%s\" of column %u is too large for a 64-bit float; scale the column"
 #define SAY_TWICE "column index %s twice in a row; each column may appear once"
 #define SAY_ORDER "column index %s after %u; sort the indices of each row"
 
@@ -93,7 +93,7 @@ static const char *read_index(pl_block *block, const char *p, uint32_t previous,
 }
 
 /* Reads an entry of any form at `p`. Returns NULL on a fault. */
-static const char *read_entry(pl_block *block, const char *p, uint32_t previous, uint32_t *column, float *value) {
+static const char *read_entry(pl_block *block, const char *p, uint32_t previous, uint32_t *column, double *value) {
     const char *word = p;
     p = read_index(block, p, previous, column);
     if (!p)
@@ -103,10 +103,12 @@ static const char *read_entry(pl_block *block, const char *p, uint32_t previous,
     pl_numeral numeral;
     if (!pl_numeral_scan(p, &numeral) || !stops(block, numeral.end))
         return fault(block, not_finite(p) ? SAY_FINITE : SAY_VALUE, p, '\n', *column);
-    *value = pl_numeral_float(&numeral);
-    if (isinf(*value))
-        return fault(block, SAY_LARGE_VALUE, p, '\n', *column);
-    return numeral.end;
+    bool wide = block->values.wide != NULL;
+    if (pl_numeral_value(&numeral, wide, value))
+        return numeral.end;
+    fault(block, SAY_LARGE_VALUE, p, '\n', *column);
+    block->fault.wide = !wide;
+    return NULL;
 }
 
 #define ONE_MORE_DIGIT                                                                                                 \
@@ -134,20 +136,21 @@ done:
 }
 
 /* Reads one common entry after a single space. Returns NULL for any other form. */
-static inline const char *fast_entry(const char *p, uint32_t *column, float *value) {
-    if (*p != ' ' || !(p = fast_index(p + 1, column)) || !(p = pl_fast_decimal(p, value)))
+static inline const char *fast_entry(const char *p, uint32_t *column, bool wide, double *value) {
+    if (*p != ' ' || !(p = fast_index(p + 1, column)) || !(p = pl_fast_value(p, wide, value)))
         return NULL;
     return *p == ' ' || *p == '\n' ? p : NULL;
 }
 
 /* Reads the entries of a row; `p` is after its label. Returns the end of the line, or NULL on a fault. */
-static const char *read_entries(pl_block *block, const char *p) {
+static inline const char *read_values(pl_block *block, const char *p, pl_value_room values) {
     uint32_t previous = 0, column = 0;
     uint32_t *index = block->index + block->entries;
-    float *values = block->value + block->entries, value = 0;
+    double value = 0;
+    uint64_t at = block->entries;
     bool ones = block->ones;
     for (;;) {
-        const char *next = fast_entry(p, &column, &value);
+        const char *next = fast_entry(p, &column, values.wide != NULL, &value);
         if (!next || column <= previous) {
             p = skip_blanks(p);
             if (*p == '\n' || *p == '#' || p == block->end)
@@ -157,8 +160,8 @@ static const char *read_entries(pl_block *block, const char *p) {
                 return NULL;
         }
         *index++ = column - 1;
-        *values++ = value;
-        ones &= value == 1.0F;
+        pl_value_put(values, at++, value);
+        ones &= value == 1.0;
         previous = column;
         p = next;
     }
@@ -166,6 +169,12 @@ static const char *read_entries(pl_block *block, const char *p) {
     block->ones = ones;
     block->columns = previous > block->columns ? previous : block->columns;
     return line_end(block, p);
+}
+
+/* The compiler makes a version for each type of values. */
+static const char *read_entries(pl_block *block, const char *p) {
+    return block->values.wide ? read_values(block, p, (pl_value_room){.wide = block->values.wide})
+                              : read_values(block, p, (pl_value_room){.narrow = block->values.narrow});
 }
 
 /* Skips `qid:n` if present. Returns NULL on a fault. */
@@ -265,6 +274,7 @@ const pl_format pl_format_libsvm = {
     .help = "label column:value ..., columns from 1 in increasing order",
     .endings = ".svm .libsvm .txt",
     .no_rows = "each line is a row such as \"+1 3:0.5 7:1\"",
+    .wide = true,
     .sniff = sniff,
     .count = count,
     .bound = bound,

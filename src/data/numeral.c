@@ -107,3 +107,13 @@ float pl_numeral_float(const pl_numeral *numeral) {
     pl_locale_back(locale);
     return value;
 }
+
+bool pl_numeral_value(const pl_numeral *numeral, bool wide, double *value) {
+    if (wide) {
+        *value = pl_numeral_double(numeral);
+        return !isinf(*value);
+    }
+    float narrow = pl_numeral_float(numeral);
+    *value = (double)narrow;
+    return !isinf(narrow) && (fabsf(narrow) >= FLT_MIN || pl_numeral_double(numeral) == 0);
+}

@@ -63,11 +63,12 @@ parley_status pl_parser_spill(pl_parser *parser, pl_tell tell, void *user, parle
 
 void pl_parser_release(pl_parser *parser, uint64_t end) {
     const uint32_t *index = parser->index.data;
-    const float *value = parser->value.data;
+    const char *value = parser->value.data;
+    uint64_t size = pl_value_size(parser->wide);
     if (parser->index.file)
         pl_pages_drop(index + parser->released, index + end);
     if (parser->value.file && !parser->ones)
-        pl_pages_drop(value + parser->released, value + end);
+        pl_pages_drop(value + parser->released * size, value + end * size);
     parser->released = end;
 }
 
@@ -76,7 +77,7 @@ static bool make_arrays(pl_parser *parser, uint64_t rows, uint64_t entries) {
            make_room(&parser->label, rows, parser->expected_rows, sizeof(double)) &&
            (!parser->weighted || make_room(&parser->weight, rows, parser->expected_rows, sizeof(double))) &&
            make_room(&parser->index, entries, parser->expected_entries, sizeof(uint32_t)) &&
-           make_room(&parser->value, entries, parser->expected_entries, sizeof(float));
+           make_room(&parser->value, entries, parser->expected_entries, pl_value_size(parser->wide));
 }
 
 /* Finds where each block goes in the arrays. */
@@ -94,7 +95,7 @@ static parley_status place_blocks(pl_parser *parser, parley_error *error) {
         there = make_arrays(parser, rows, entries);
     }
     if (!there)
-        return pl_fail_memory(error, "the rows of the data", rows * 16 + entries * 8);
+        return pl_fail_memory(error, "the rows of the data", rows * 16 + entries * (4 + pl_value_size(parser->wide)));
     rows = parser->rows;
     entries = parser->entries;
     ((uint64_t *)parser->start.data)[0] = 0;
@@ -105,7 +106,7 @@ static parley_status place_blocks(pl_parser *parser, parley_error *error) {
         block->weight = parser->weighted ? (double *)parser->weight.data + rows : NULL;
         block->first_row = parser->passed + rows;
         block->index = (uint32_t *)parser->index.data + entries;
-        block->value = (float *)parser->value.data + entries;
+        block->values = pl_value_room_from(pl_value_room_in(parser->value.data, parser->wide), entries);
         block->first = entries;
         rows += block->rows;
         entries += block->entries;
@@ -119,7 +120,8 @@ static void close_gap(pl_parser *parser, const pl_block *block) {
     uint64_t *row_end = (uint64_t *)parser->start.data + rows + 1;
     double *label = (double *)parser->label.data + rows;
     uint32_t *index = (uint32_t *)parser->index.data + entries;
-    float *value = (float *)parser->value.data + entries;
+    uint64_t size = pl_value_size(parser->wide);
+    char *value = (char *)parser->value.data + entries * size;
     uint64_t gap = block->first - entries;
     if (gap > 0 || row_end != block->row_end)
         for (uint64_t i = 0; i < block->rows; i++)
@@ -130,18 +132,18 @@ static void close_gap(pl_parser *parser, const pl_block *block) {
         memmove((double *)parser->weight.data + rows, block->weight, (size_t)(block->rows * sizeof *label));
     if (gap > 0) {
         memmove(index, block->index, (size_t)(block->entries * sizeof *index));
-        memmove(value, block->value, (size_t)(block->entries * sizeof *value));
+        memmove(value, (char *)parser->value.data + block->first * size, (size_t)(block->entries * size));
     }
 }
 
 /* Stores no values as long as all are 1. At the first other value, writes the ones before it. */
 static void update_values(pl_parser *parser, uint64_t before, bool ones) {
-    float *value = parser->value.data;
+    pl_value_room values = pl_value_room_in(parser->value.data, parser->wide);
     if (parser->ones && ones)
         pl_span_drop(&parser->value, parser->value.bytes);
     if (parser->ones && !ones)
         for (uint64_t i = 0; i < before; i++)
-            value[i] = 1.0F;
+            pl_value_put(values, i, 1.0);
     parser->ones &= ones;
 }
 
@@ -238,6 +240,10 @@ uint64_t pl_parser_bytes(const pl_parser *parser) {
     return sum;
 }
 
+pl_values pl_parser_values(const pl_parser *parser) {
+    return pl_values_in(parser->ones ? NULL : parser->value.data, parser->wide);
+}
+
 uint64_t pl_parser_used(const pl_parser *parser) { return parser->used + pl_source_used(parser->source); }
 
 parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error) {
@@ -286,6 +292,7 @@ static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_
     if (pl_source_content(parser->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(parser->source), error);
     parley_status status = pl_format_choose(reading, parser->source, &parser->format, error);
+    parser->wide = status == PARLEY_OK && reading->wide && parser->format->wide;
     if (status == PARLEY_OK)
         status = pl_model_columns_format(reading, parser->format, pl_source_name(parser->source), error);
     if (status == PARLEY_BAD_INPUT && pl_source_is_empty(parser->source))

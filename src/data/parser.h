@@ -21,6 +21,7 @@ struct pl_parser {
     uint64_t released; /* entries whose memory was given back */
     uint64_t passed;   /* number of rows before those, which were discarded */
     bool ones;
+    bool wide;                                /* values are doubles */
     bool needs_all;                           /* columns get their final numbers when all rows have been read */
     bool weighted, unweighted;                /* the format has weights; all weights so far are 1 */
     const char *spill;                        /* as in pl_reading */
@@ -64,6 +65,8 @@ uint64_t pl_parser_bytes(const pl_parser *parser);
 uint64_t pl_parser_used(const pl_parser *parser);
 void pl_parser_rewind(pl_parser *parser);
 /* Fails because the input `name` has no rows. */
+/* The values of all rows in the arrays. */
+pl_values pl_parser_values(const pl_parser *parser);
 parley_status pl_parser_no_rows(const pl_parser *parser, const char *name, parley_error *error);
 void pl_parser_close(pl_parser *parser);
 

@@ -71,12 +71,12 @@ static void hand_over(pl_parser *parser, parley_data *data) {
     pl_span_trim(&parser->start, (parser->rows + 1) * sizeof(uint64_t));
     pl_span_trim(&parser->label, parser->rows * sizeof(double));
     pl_span_trim(&parser->index, parser->entries * sizeof(uint32_t));
-    pl_span_trim(&parser->value, parser->ones ? 0 : parser->entries * sizeof(float));
+    pl_span_trim(&parser->value, parser->ones ? 0 : parser->entries * pl_value_size(parser->wide));
     data->x.start = (data->spans[START] = parser->start).data;
     data->label = (data->spans[LABEL] = parser->label).data;
     data->spans[INDEX] = parser->index;
     data->x.index = parser->index.data ? parser->index.data : &no_entry;
-    data->x.value = (data->spans[VALUE] = parser->value).data;
+    data->x.values = pl_values_in((data->spans[VALUE] = parser->value).data, parser->wide);
     data->format = parser->format;
     data->large = data->spans[INDEX].file != 0 && (parser->ones || data->spans[VALUE].file != 0);
     if (parser->weighted && !parser->unweighted) {
@@ -281,8 +281,10 @@ static void leave(const parley_data *data, uint64_t begin, uint64_t end, uint64_
     if (!data->large)
         return;
     pl_pages_leave(x->index, all * sizeof *x->index, x->index + first, x->index + last, margin);
-    if (x->value)
-        pl_pages_leave(x->value, all * sizeof *x->value, x->value + first, x->value + last, margin);
+    uint64_t size = pl_value_bytes(x->values);
+    const char *values = pl_value_memory(x->values);
+    if (values)
+        pl_pages_leave(values, all * size, values + first * size, values + last * size, margin);
 }
 
 void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end) { leave(data, begin, end, 0); }
@@ -293,8 +295,10 @@ void pl_data_ahead(const parley_data *data, uint64_t begin, uint64_t end) {
     if (!data->large)
         return;
     pl_pages_ahead(x->index + x->start[begin], x->index + x->start[end]);
-    if (x->value)
-        pl_pages_ahead(x->value + x->start[begin], x->value + x->start[end]);
+    uint64_t size = pl_value_bytes(x->values);
+    const char *values = pl_value_memory(x->values);
+    if (values)
+        pl_pages_ahead(values + x->start[begin] * size, values + x->start[end] * size);
 }
 
 uint64_t pl_data_bytes(const parley_data *data) {
@@ -302,7 +306,7 @@ uint64_t pl_data_bytes(const parley_data *data) {
     uint64_t weights = data->weight ? data->x.rows * sizeof(double) : 0;
     uint64_t names = data->names.count ? (data->names.count + 1) * 8 + data->names.start[data->names.count] : 0;
     uint64_t entries = data->x.index ? data->x.nonzeros : 0;
-    return rows + weights + names + entries * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
+    return rows + weights + names + entries * (sizeof(uint32_t) + pl_value_bytes(data->x.values));
 }
 
 typedef struct weights {

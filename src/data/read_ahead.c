@@ -47,15 +47,16 @@ static parley_status keep(slot *slot, const parley_data *batch, parley_error *er
     if (batch->from_cache)
         return PARLEY_OK;
     const void *start, *label, *weight, *index, *value;
+    bool wide = x->values.wide != NULL;
     if (!copy_array(&slot->start, x->start, x->rows + 1, sizeof *x->start, &start) ||
         !copy_array(&slot->label, batch->label, x->rows, sizeof *batch->label, &label) ||
         !copy_array(&slot->weight, batch->weight, x->rows, sizeof *batch->weight, &weight) ||
         !copy_array(&slot->index, x->index, x->start[x->rows], sizeof *x->index, &index) ||
-        !copy_array(&slot->value, x->value, x->start[x->rows], sizeof *x->value, &value))
+        !copy_array(&slot->value, pl_value_memory(x->values), x->start[x->rows], pl_value_bytes(x->values), &value))
         return pl_fail_memory(error, "a batch of rows", x->rows * 16 + x->start[x->rows] * 8);
     copy->x.start = start;
     copy->x.index = index;
-    copy->x.value = value;
+    copy->x.values = pl_values_in(value, wide);
     copy->label = label;
     copy->weight = weight;
     return PARLEY_OK;

@@ -67,7 +67,7 @@ static void next_rows(pl_reader *reader) {
     while (end < rows && (end == first || start[end + 1] - start[first] + (end - first) <= BATCH_ENTRIES))
         end++;
     reader->batch = (parley_data){
-        .x = {end - first, cache->x.columns, start[end] - start[first], start + first, cache->x.index, cache->x.value},
+        .x = {end - first, cache->x.columns, start[end] - start[first], start + first, cache->x.index, cache->x.values},
         .label = cache->label + first,
         .weight = cache->weight ? cache->weight + first : NULL,
         .path = cache->path,
@@ -97,7 +97,7 @@ static parley_status next_window(pl_reader *reader, parley_error *error) {
         status = parser->format->finish(parser, NULL, error);
     if (status == PARLEY_OK)
         reader->batch = (parley_data){.x = {parser->rows, parser->columns, parser->entries, parser->start.data,
-                                            parser->index.data, parser->ones ? NULL : parser->value.data},
+                                            parser->index.data, pl_parser_values(parser)},
                                       .label = parser->label.data,
                                       .weight = parser->unweighted ? NULL : parser->weight.data,
                                       .format = parser->format,

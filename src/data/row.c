@@ -41,7 +41,7 @@ static bool reserve(pl_sorter *sorter, uint64_t count) {
     uint64_t room = count * 2;
     sorter->keys[0] = pl_alloc(room, sizeof *sorter->keys[0]);
     sorter->keys[1] = pl_alloc(room, sizeof *sorter->keys[1]);
-    sorter->values = pl_alloc(room, sizeof *sorter->values);
+    sorter->values = pl_alloc(room, sizeof(double));
     if (!sorter->keys[0] || !sorter->keys[1] || !sorter->values)
         return false;
     sorter->room = room;
@@ -84,18 +84,19 @@ static bool bucket_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64
     if (fullest > FULL_BUCKET || !reserve(sorter, count))
         return false;
     uint32_t *moved = (uint32_t *)sorter->keys[0];
+    float *values = sorter->values;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t to = at[index[i] >> shift]++;
         moved[to] = index[i];
-        sorter->values[to] = value[i];
+        values[to] = value[i];
     }
     memcpy(index, moved, count * sizeof *index);
-    memcpy(value, sorter->values, count * sizeof *value);
+    memcpy(value, values, count * sizeof *value);
     insert(index, value, count);
     return true;
 }
 
-static bool radix_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+static bool radix_sort(pl_sorter *sorter, uint32_t *index, pl_value_room values, uint64_t count) {
     if (count > UINT32_MAX || !reserve(sorter, count))
         return false;
     uint32_t largest = 0;
@@ -103,40 +104,47 @@ static bool radix_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_
         sorter->keys[0][i] = i << 32 | index[i];
         largest = index[i] > largest ? index[i] : largest;
     }
-    memcpy(sorter->values, value, count * sizeof *value);
+    if (values.wide)
+        memcpy(sorter->values, values.wide, count * sizeof *values.wide);
+    else
+        memcpy(sorter->values, values.narrow, count * sizeof *values.narrow);
     unsigned turn = 0;
     for (unsigned shift = 0; shift < 32 && largest >> shift > 0; shift += 8, turn ^= 1)
         scatter(sorter->keys[turn], sorter->keys[turn ^ 1], count, shift);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t key = sorter->keys[turn][i];
         index[i] = (uint32_t)key;
-        value[i] = sorter->values[key >> 32];
+        if (values.wide)
+            values.wide[i] = ((const double *)sorter->values)[key >> 32];
+        else
+            values.narrow[i] = ((const float *)sorter->values)[key >> 32];
     }
     return true;
 }
 
-static uint64_t merge(uint32_t *index, float *value, uint64_t count) {
+static uint64_t merge(uint32_t *index, pl_value_room values, uint64_t count) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
+        double value = pl_value_at(pl_values_of(values), i);
         if (kept > 0 && index[kept - 1] == index[i])
-            value[kept - 1] += value[i];
+            pl_value_put(values, kept - 1, pl_value_at(pl_values_of(values), kept - 1) + value);
         else {
             index[kept] = index[i];
-            value[kept++] = value[i];
+            pl_value_put(values, kept++, value);
         }
     }
     return kept;
 }
 
-uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, pl_value_room values, uint64_t count) {
     if (rises(index, count))
         return count;
-    if (count <= SHORT_ROW)
-        insert(index, value, count);
-    else if (!(count <= MIDDLE_ROW && bucket_sort(sorter, index, value, count)) &&
-             !radix_sort(sorter, index, value, count))
+    if (values.narrow && count <= SHORT_ROW)
+        insert(index, values.narrow, count);
+    else if (!(values.narrow && count <= MIDDLE_ROW && bucket_sort(sorter, index, values.narrow, count)) &&
+             !radix_sort(sorter, index, values, count))
         return UINT64_MAX;
-    return merge(index, value, count);
+    return merge(index, values, count);
 }
 
 void pl_sorter_free(pl_sorter *sorter) {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "math/values.h"
+
 typedef struct pl_byte_counts {
     uint64_t newlines, matches;
 } pl_byte_counts;
@@ -32,13 +34,13 @@ static inline pl_byte_counts pl_count_bytes(const char *text, const char *end, c
 /* Scratch memory for sorting. Zero-initialised, it is empty. */
 typedef struct pl_sorter {
     uint64_t *keys[2];
-    float *values;
+    void *values;
     uint64_t room;
 } pl_sorter;
 
 /* Sorts the entries of a row by column and adds up those of the same column, in their original order. Returns how many
  * are left, or UINT64_MAX if memory runs out. */
-uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count);
+uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, pl_value_room values, uint64_t count);
 void pl_sorter_free(pl_sorter *sorter);
 
 #endif

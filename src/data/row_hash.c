@@ -16,10 +16,16 @@ uint64_t pl_row_hash(const parley_data *data, uint64_t i) {
     memcpy(&weight, data->weight ? &data->weight[i] : &one, sizeof weight);
     hash = pl_stir(pl_stir(x->start[i + 1] - x->start[i], label), weight);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-        float value = x->value ? x->value[e] : 1.0f;
+        double wide = pl_value_at(x->values, e);
+        float value = (float)wide;
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         hash = pl_stir(hash, (uint64_t)x->index[e] << 32 | bits);
+        if (x->values.wide) {
+            uint64_t all;
+            memcpy(&all, &wide, sizeof all);
+            hash = pl_stir(hash, all);
+        }
     }
     return pl_stir(hash, hash >> 32);
 }

@@ -1,5 +1,5 @@
-/* subset.c: copies some of the rows. Rows that are left out then cost neither time nor a test in inner loops, at the
- * price of memory for the copy. */
+/* subset.c: copies some of the rows, or narrows their values. Rows that are left out then cost neither time nor a test
+ * in inner loops, at the price of memory for the copy. */
 #include <string.h>
 
 #include "base/stop.h"
@@ -25,16 +25,19 @@ static parley_status reserve(parley_data *data, const parley_data *from, parley_
         (!from->label || pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double))) &&
         (!from->weight || pl_span_reserve(&data->spans[WEIGHT], (rows + 1) * sizeof(double))) &&
         pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) &&
-        (!from->x.value || pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
+        (pl_are_ones(from->x.values) ||
+         pl_span_reserve(&data->spans[VALUE], (entries + 1) * pl_value_bytes(from->x.values))))
         return PARLEY_OK;
-    return pl_fail_memory(error, "a subset of the rows", rows * 16 + entries * (from->x.value ? 8 : 4));
+    return pl_fail_memory(error, "a subset of the rows", rows * 16 + entries * (4 + pl_value_bytes(from->x.values)));
 }
 
 static parley_status copy_rows(parley_data *data, const parley_data *from, const uint64_t *rows, parley_error *error) {
     uint64_t *start = data->spans[START].data, at = 0;
     double *label = data->spans[LABEL].data, *weight = data->spans[WEIGHT].data;
     uint32_t *index = data->spans[INDEX].data;
-    float *value = data->spans[VALUE].data;
+    const pl_values values = from->x.values;
+    void *to = pl_are_ones(values) ? NULL : data->spans[VALUE].data;
+    pl_value_room room = pl_value_room_in(to, values.wide != NULL);
     for (uint64_t i = 0; i < data->x.rows && !pl_stop_due(); i++) {
         uint64_t begin = from->x.start[rows[i]], count = from->x.start[rows[i] + 1] - begin;
         start[i] = at;
@@ -43,14 +46,16 @@ static parley_status copy_rows(parley_data *data, const parley_data *from, const
         if (from->weight)
             weight[i] = from->weight[rows[i]];
         memcpy(index + at, from->x.index + begin, count * sizeof *index);
-        if (from->x.value)
-            memcpy(value + at, from->x.value + begin, count * sizeof *value);
+        if (room.narrow)
+            memcpy(room.narrow + at, values.narrow + begin, count * sizeof *room.narrow);
+        if (room.wide)
+            memcpy(room.wide + at, values.wide + begin, count * sizeof *room.wide);
         at += count;
     }
     start[data->x.rows] = at;
     data->x.start = start;
     data->x.index = index;
-    data->x.value = from->x.value ? value : NULL;
+    data->x.values = pl_values_of(room);
     data->label = from->label ? label : NULL;
     data->weight = from->weight ? weight : NULL;
     return pl_stop_check(error);
@@ -74,4 +79,24 @@ parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint
     else
         parley_data_free(data);
     return status;
+}
+
+parley_status pl_narrow(const parley_data *data, pl_narrowed *out, parley_error *error) {
+    const pl_matrix *x = &data->x;
+    uint64_t begin = x->start[0], count = x->start[x->rows] - begin;
+    *out = (pl_narrowed){.data = *data};
+    if (data->spread) {
+        out->spread = *data->spread;
+        out->spread.wide = false;
+        out->data.spread = &out->spread;
+    }
+    if (!x->values.wide)
+        return PARLEY_OK;
+    if (!pl_span_reserve(&out->values, (count + 1) * sizeof(float)))
+        return pl_fail_memory(error, "values", count * sizeof(float));
+    float *narrow = out->values.data;
+    for (uint64_t e = 0; e < count; e++)
+        narrow[e] = (float)x->values.wide[begin + e];
+    out->data.x.values = pl_values_before((pl_values){.narrow = narrow}, begin);
+    return PARLEY_OK;
 }

@@ -108,7 +108,7 @@ static bool add_word(pl_block *block, const char *word, uint64_t bytes) {
         number |= NEW;
     }
     block->index[block->entries] = number;
-    block->value[block->entries++] = 1.0F;
+    block->values.narrow[block->entries++] = 1.0F;
     return true;
 }
 
@@ -152,15 +152,15 @@ static bool read_line(pl_block *block, const char *p, const char *end) {
 
 static bool end_row(pl_block *block, uint64_t first) {
     state *state = block->state;
-    uint64_t left = pl_row_sort(&state->block[block->number].sorter, block->index + first, block->value + first,
-                                block->entries - first);
+    uint64_t left = pl_row_sort(&state->block[block->number].sorter, block->index + first,
+                                (pl_value_room){.narrow = block->values.narrow + first}, block->entries - first);
     if (left == UINT64_MAX) {
         block->fault.memory = true;
         return false;
     }
     block->entries = first + left;
     for (uint64_t e = first; e < block->entries; e++)
-        block->ones &= block->value[e] == 1.0F;
+        block->ones &= block->values.narrow[e] == 1.0F;
     block->label[block->rows] = 0;
     block->row_end[block->rows++] = block->first + block->entries;
     return true;
@@ -230,7 +230,7 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
     for (uint64_t e = 0; e < block->entries && status == PARLEY_OK; e++) {
         uint32_t number = block->index[e];
         block->index[e] = number & NEW ? numbers[number & ~NEW] : number;
-        state->tokens[block->index[e]] += (double)block->value[e];
+        state->tokens[block->index[e]] += (double)block->values.narrow[e];
         state->documents[block->index[e]]++;
     }
     state->rows += (double)block->rows;
@@ -352,7 +352,8 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
                 values[kept - first] = value ? value[from] : 1.0F;
                 index[kept++] = column[index[from]];
             }
-        if (pl_row_sort(&state->block[0].sorter, index + first, values, kept - first) == UINT64_MAX)
+        if (pl_row_sort(&state->block[0].sorter, index + first, (pl_value_room){.narrow = values}, kept - first) ==
+            UINT64_MAX)
             status = pl_fail_memory(error, "words", kept - first);
         start[i + 1] = kept;
         if (i % RELEASE_ROWS == 0)

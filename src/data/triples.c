@@ -105,7 +105,8 @@ static bool end_row(pl_block *block, const document *at) {
     for (uint64_t i = 1; i < entries && sorted; i++)
         sorted = index[i] > index[i - 1];
     if (!sorted) {
-        uint64_t left = pl_row_sort(&state->sorters[block->number], index, block->value + first, entries);
+        uint64_t left = pl_row_sort(&state->sorters[block->number], index,
+                                    (pl_value_room){.narrow = block->values.narrow + first}, entries);
         if (left == UINT64_MAX) {
             block->fault.memory = true;
             return false;
@@ -148,7 +149,7 @@ static bool read_line(pl_block *block, const char *p, document *at) {
     }
     at->line = block->lines;
     block->index[block->entries] = (uint32_t)word - 1;
-    block->value[block->entries++] = count;
+    block->values.narrow[block->entries++] = count;
     block->ones &= count == 1.0F;
     return true;
 }

@@ -31,9 +31,9 @@
     "\"%s\" before the | is one number too many; only label and weight are read, base offsets are not supported"
 #define SAY_SCALE "scale \"%s\" of a namespace is not a finite number; it is written |name:scale"
 #define SAY_NO_VALUE "feature \"%s\" has no value after its colon; leave the colon out or write feature:value"
-#define SAY_VALUE "value \"%s\" of a feature is not a number that fits a 32-bit float"
+#define SAY_VALUE "value \"%s\" of a feature is not a number that fits a 64-bit float"
 #define SAY_BAR "\"%s\" has a | in its value; put a blank before the |"
-#define SAY_SUM "the features of a row that share column %.0s%u add up to more than a 32-bit float holds; scale them"
+#define SAY_SUM "the features of a row that share column %.0s%u add up to more than a float holds; scale them"
 
 typedef struct state {
     uint32_t mask;
@@ -50,7 +50,7 @@ typedef struct state {
 typedef struct space {
     const char *name;
     uint64_t bytes, hash, unnamed; /* unnamed: number of features without a name so far */
-    float scale;
+    double scale;
     uint64_t first; /* the row's first entry */
 } space;
 
@@ -128,8 +128,9 @@ static bool read_label(pl_block *block, const char *p, const char *bar) {
 
 /* Reads a value at `p`, after its colon. A word that is not a number is returned in `*word`. Returns NULL on a fault.
  */
-static const char *read_value(pl_block *block, const char *p, float *value, pl_name *word) {
-    const char *next = pl_fast_decimal(p, value);
+static const char *read_value(pl_block *block, const char *p, double *value, pl_name *word) {
+    bool wide = block->values.wide != NULL;
+    const char *next = pl_fast_value(p, wide, value);
     if (next && (blank(*next) || *next == '\n'))
         return next;
     const char *stop = word_end(block, p);
@@ -137,8 +138,11 @@ static const char *read_value(pl_block *block, const char *p, float *value, pl_n
     if (memchr(p, '|', (size_t)(stop - p)))
         return fault(block, SAY_BAR, p);
     if (pl_numeral_scan(p, &numeral) && numeral.end == stop) {
-        *value = pl_numeral_float(&numeral);
-        return isfinite(*value) ? stop : fault(block, SAY_VALUE, p);
+        if (pl_numeral_value(&numeral, wide, value))
+            return stop;
+        fault(block, SAY_VALUE, p);
+        block->fault.wide = !wide;
+        return NULL;
     }
     bool number = pl_digit(*p) <= 9 || *p == '-' || *p == '+' || *p == '.';
     bool not_finite = stop - p >= 3 && (strncmp(p, "nan", 3) == 0 || strncmp(p, "inf", 3) == 0);
@@ -169,7 +173,7 @@ static const char *read_feature(pl_block *block, const char *p, space *space) {
     const state *state = block->state;
     const char *stop = name_end(p);
     pl_name name = {p, (uint64_t)(stop - p)}, word = {"", 0};
-    float value = 1;
+    double value = 1;
     if (stop < block->end && *stop == '\0')
         return fault(block, SAY_NUL, p);
     if (stop < block->end && *stop == ':') {
@@ -193,7 +197,7 @@ static const char *read_feature(pl_block *block, const char *p, space *space) {
     if (state->pair_count > 0)
         ((char *)state->letters[block->number].data)[block->entries - space->first] = space->bytes ? *space->name : ' ';
     block->index[block->entries] = column;
-    block->value[block->entries++] = value;
+    pl_value_put(block->values, block->entries++, value);
     return stop;
 }
 
@@ -203,16 +207,18 @@ static void cross(pl_block *block, uint64_t first) {
     const char *letters = state->letters[block->number].data;
     uint64_t count = block->entries - first;
     const uint32_t *index = block->index + first;
-    const float *value = block->value + first;
+    pl_values values = pl_values_from(pl_values_of(block->values), first);
     for (unsigned p = 0; p < state->pair_count; p++)
         for (uint64_t i = 0; i < count; i++) {
             bool same = state->pairs[p][0] == state->pairs[p][1];
             for (uint64_t j = same ? i : 0; j < count && letters[i] == state->pairs[p][0]; j++) {
-                float product = value[i] * value[j];
+                double product = pl_value_at(values, i) * pl_value_at(values, j);
+                if (!block->values.wide)
+                    product = (double)(float)product;
                 if (letters[j] != state->pairs[p][1] || product == 0)
                     continue;
                 block->index[block->entries] = ((FNV_PRIME * index[i]) ^ index[j]) & state->mask;
-                block->value[block->entries++] = product;
+                pl_value_put(block->values, block->entries++, product);
             }
         }
 }
@@ -228,7 +234,7 @@ static const char *read_space(pl_block *block, const char *p, space *space) {
         stop = name_end(p);
         if (!read_number(p, stop, &scale) || fabs(scale) > 3e38 || (stop < block->end && *stop == ':'))
             return fault(block, SAY_SCALE, p);
-        space->scale = (float)scale;
+        space->scale = block->values.wide ? scale : (double)(float)scale;
     }
     return stop;
 }
@@ -237,14 +243,15 @@ static const char *read_space(pl_block *block, const char *p, space *space) {
 static bool finish_row(pl_block *block, uint64_t first) {
     state *state = block->state;
     uint32_t *index = block->index + first;
-    float *value = block->value + first;
-    uint64_t kept = pl_row_sort(&state->sorters[block->number], index, value, block->entries - first);
+    pl_value_room values = pl_value_room_from(block->values, first);
+    uint64_t kept = pl_row_sort(&state->sorters[block->number], index, values, block->entries - first);
     if (kept == UINT64_MAX)
         return no_memory(block);
     bool ones = true;
     for (uint64_t i = 0; i < kept; i++) {
-        ones &= value[i] == 1.0F;
-        if (!isfinite(value[i])) {
+        double value = pl_value_at(pl_values_of(values), i);
+        ones &= value == 1.0;
+        if (!isfinite(value)) {
             block->fault = (pl_fault){.format = SAY_SUM, .word = "", .stop = "", .column = index[i] + 1};
             return false;
         }
@@ -455,6 +462,7 @@ const pl_format pl_format_vw = {
     .endings = ".vw",
     .no_rows = "each line is a row such as \"1 |words good film:2\"",
     .settings = settings,
+    .wide = true,
     .sniff = sniff,
     .open = open,
     .next = next,

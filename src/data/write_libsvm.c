@@ -8,7 +8,7 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
         *p++ = ' ';
         p = pl_put_whole(p, (uint64_t)x->index[i] + 1);
         *p++ = ':';
-        p = x->value ? pl_put_float(p, x->value[i]) : pl_put_whole(p, 1);
+        p = pl_put_value(p, x->values, i);
         pl_writer_used(to, p);
         p = pl_writer_room(to);
     }

@@ -46,9 +46,9 @@ static void write_entry(pl_writer *to, const parley_data *data, uint64_t i, pl_n
     char *p = pl_writer_room(to);
     if (feature.name.bytes == 0)
         p = pl_put_whole(p, column);
-    if (x->value && x->value[i] != 1.0F) {
+    if (pl_value_at(x->values, i) != 1.0) {
         *p++ = ':';
-        p = pl_put_float(p, x->value[i]);
+        p = pl_put_value(p, x->values, i);
     }
     pl_writer_used(to, p);
 }

@@ -116,6 +116,12 @@ char *pl_put_label(char *p, double label) {
     return pl_put_whole(p, (uint64_t)fabs(label));
 }
 
+char *pl_put_value(char *p, pl_values values, uint64_t e) {
+    return values.narrow ? pl_put_float(p, values.narrow[e])
+           : values.wide ? pl_put_label(p, values.wide[e])
+                         : pl_put_whole(p, 1);
+}
+
 static void flush(pl_writer *to) {
     if (to->status == PARLEY_OK)
         to->status = pl_file_write(to->file, to->text, to->used, to->error);

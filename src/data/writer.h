@@ -23,6 +23,7 @@ const char *pl_writer_path(const pl_writer *to);
 /* Write a number at `p` with the fewest digits that read back as the same value, and return its end. */
 char *pl_put_whole(char *p, uint64_t number);
 char *pl_put_float(char *p, float value);
+char *pl_put_value(char *p, pl_values values, uint64_t e);
 char *pl_put_label(char *p, double label);
 
 #endif

@@ -187,9 +187,9 @@ static double pass_over(pl_engine *engine, const rows *rows, unsigned passes, bo
         double began = pl_engine_now(engine);
         for (uint64_t r = 0; r < ROWS; r++) {
             const uint32_t *index = rows->index + r * rows->length;
-            const float *value = rows->value + r * rows->length;
-            double z = pl_sparse_dot(index, value, rows->length, rows->w);
-            pl_sparse_add(index, value, rows->length, 0.01 * (1.0 - tanh(z)), rows->w);
+            pl_values values = {.narrow = rows->value + r * rows->length};
+            double z = pl_sparse_dot(index, values, rows->length, rows->w);
+            pl_sparse_add(index, values, rows->length, 0.01 * (1.0 - tanh(z)), rows->w);
         }
         all[i] = pl_engine_now(engine) - began;
     }

@@ -161,16 +161,16 @@ double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t beg
 /* Whether the rows have an entry in every column. */
 static bool are_full(const pl_glm *glm, uint64_t begin, uint64_t end) {
     const pl_matrix *x = &glm->base.data->x;
-    return x->value && x->start[end] - x->start[begin] == (end - begin) * x->columns;
+    return !pl_are_ones(x->values) && x->start[end] - x->start[begin] == (end - begin) * x->columns;
 }
 
 void pl_plain_dots_of(const pl_glm *glm, uint64_t begin, uint64_t end, const double *w, double *z) {
     const pl_matrix *x = &glm->base.data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
-        pl_dense_block_dot(x->value + x->start[begin], end - begin, x->columns, w, z);
+        pl_dense_block_dot(pl_values_from(x->values, x->start[begin]), end - begin, x->columns, w, z);
     else if (full && pl_dense_table_pays(glm->classes))
-        pl_dense_table_dot(x->value + x->start[begin], end - begin, x->columns, w, glm->classes, z);
+        pl_dense_table_dot(pl_values_from(x->values, x->start[begin]), end - begin, x->columns, w, glm->classes, z);
     else if (glm->classes == 1)
         for (uint64_t i = begin; i < end; i++)
             z[i - begin] = pl_plain_dot(glm, i, w);
@@ -183,9 +183,9 @@ void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
     const pl_matrix *x = &glm->base.data->x;
     bool full = are_full(glm, begin, end);
     if (full && glm->classes == 1)
-        pl_dense_block_add(x->value + x->start[begin], end - begin, x->columns, a, w);
+        pl_dense_block_add(pl_values_from(x->values, x->start[begin]), end - begin, x->columns, a, w);
     else if (full && pl_dense_table_pays(glm->classes))
-        pl_dense_table_add(x->value + x->start[begin], end - begin, x->columns, a, glm->classes, w);
+        pl_dense_table_add(pl_values_from(x->values, x->start[begin]), end - begin, x->columns, a, glm->classes, w);
     else if (glm->classes == 1) {
         for (uint64_t i = begin; i < end; i++)
             if (a[i - begin] != 0)
@@ -403,7 +403,7 @@ static double scaled_norm2(const pl_glm *glm, uint64_t i) {
     const pl_matrix *x = &glm->base.data->x;
     double sum = 0;
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-        double value = (x->value ? (double)x->value[e] : 1.0) * glm->scale[x->index[e]];
+        double value = pl_value_at(x->values, e) * glm->scale[x->index[e]];
         sum += value * value;
     }
     return sum;
@@ -416,8 +416,8 @@ static void measure_row(const void *context, uint64_t i, double *sums) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i];
     double weight = glm->base.data->weight ? glm->base.data->weight[i] : 1.0, y = pl_target(glm, i);
-    glm->norm2[i] = glm->scale ? scaled_norm2(glm, i)
-                               : pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
+    glm->norm2[i] =
+        glm->scale ? scaled_norm2(glm, i) : pl_sparse_norm2(pl_values_from(x->values, begin), x->start[i + 1] - begin);
     sums[ROW_WEIGHT] += weight;
     sums[ROW_NORM] += weight * glm->norm2[i];
     sums[ROW_UPPER] += y > 0 ? weight : 0.0;

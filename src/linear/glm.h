@@ -147,20 +147,20 @@ static inline bool pl_centres(const pl_glm *glm) { return glm->intercept == PL_F
 static inline double pl_plain_dot(const pl_glm *glm, uint64_t row, const double *w) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w);
+    return pl_sparse_dot(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, w);
 }
 
 static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, double *w) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
+    pl_sparse_add(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, a, w);
 }
 
 /* w += a x_i^2, entry by entry, on unscaled columns. */
 static inline void pl_plain_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_sparse_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
+    pl_sparse_add_squares(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, a, w);
 }
 
 /* The same on scaled columns, if there is a scale. Steps on single rows use these. */
@@ -169,7 +169,7 @@ static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w
     uint64_t begin = x->start[row];
     if (!glm->scale)
         return pl_plain_dot(glm, row, w);
-    return pl_sparse_dot_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w,
+    return pl_sparse_dot_scaled(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, w,
                                 glm->scale, 0.0);
 }
 
@@ -179,7 +179,7 @@ static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double 
     if (!glm->scale)
         pl_plain_add(glm, row, a, w);
     else
-        pl_sparse_add_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w,
+        pl_sparse_add_scaled(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, a, w,
                              glm->scale);
 }
 
@@ -209,14 +209,14 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
 static inline void pl_plain_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, w, glm->classes,
+    pl_table_dot(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, NULL, w, glm->classes,
                  z);
 }
 
 static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *a, double *w) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_table_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, a, glm->classes,
+    pl_table_add(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, NULL, a, glm->classes,
                  w);
 }
 
@@ -228,14 +228,14 @@ void pl_plain_adds_of(const pl_glm *glm, uint64_t begin, uint64_t end, const dou
 static inline void pl_plain_adds_squares(const pl_glm *glm, uint64_t row, const double *a, double *w) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_table_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a,
-                         glm->classes, w);
+    pl_table_add_squares(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, a, glm->classes,
+                         w);
 }
 
 static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[row];
-    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, glm->scale, w,
+    pl_table_dot(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, glm->scale, w,
                  glm->classes, z);
 }
 

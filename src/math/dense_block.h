@@ -3,11 +3,11 @@
 #ifndef PL_FULL_BLOCK_H
 #define PL_FULL_BLOCK_H
 
-#include <stdint.h>
+#include "math/dense_row.h"
 
 /* z[r] = sum_j value[r columns + j] w[j] */
-void pl_dense_block_dot(const float *value, uint64_t rows, uint64_t columns, const double *w, double *z);
+PL_FULL_KERNEL(pl_dense_block_dot, (rows, columns, w, z), uint64_t rows, uint64_t columns, const double *w, double *z)
 /* w[j] += sum_r a[r] value[r columns + j], row by row */
-void pl_dense_block_add(const float *value, uint64_t rows, uint64_t columns, const double *a, double *w);
+PL_FULL_KERNEL(pl_dense_block_add, (rows, columns, a, w), uint64_t rows, uint64_t columns, const double *a, double *w)
 
 #endif

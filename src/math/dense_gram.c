@@ -64,16 +64,27 @@ PL_INLINE void load(const pl_dense_gram *panels, const pl_table *table, uint64_t
                   shift);
 }
 
-PL_INLINE void put(double *cells, const float *from, uint64_t count) {
-    uint64_t j = 0;
-    for (; j + PL_PANEL_COLUMNS <= count; j += PL_PANEL_COLUMNS, cells += PL_PANEL_CELLS) {
-        narrow value;
-        memcpy(&value, from + j, sizeof value);
-        pl_wide x = __builtin_convertvector(value, pl_wide);
-        PL_STORE(cells, x);
+#define PUT(name, type, vector)                                                                                        \
+    PL_INLINE void name(double *cells, const type *from, uint64_t count) {                                             \
+        uint64_t j = 0;                                                                                                \
+        for (; j + PL_PANEL_COLUMNS <= count; j += PL_PANEL_COLUMNS, cells += PL_PANEL_CELLS) {                        \
+            vector value;                                                                                              \
+            memcpy(&value, from + j, sizeof value);                                                                    \
+            pl_wide x = __builtin_convertvector(value, pl_wide);                                                       \
+            PL_STORE(cells, x);                                                                                        \
+        }                                                                                                              \
+        for (; j < count; j++)                                                                                         \
+            cells[j % PL_PANEL_COLUMNS] = (double)from[j];                                                             \
     }
-    for (; j < count; j++)
-        cells[j % PL_PANEL_COLUMNS] = (double)from[j];
+
+PUT(put_narrow, float, narrow)
+PUT(put_wide, double, pl_wide)
+
+PL_INLINE void put(double *cells, pl_values from, uint64_t count) {
+    if (from.narrow)
+        put_narrow(cells, from.narrow, count);
+    else
+        put_wide(cells, from.wide, count);
 }
 
 /* Adds the products of the columns of the left panel with those of `width` panels to rows of `out`, which are `step`
@@ -158,8 +169,8 @@ static void load_any(const pl_dense_gram *panels, const pl_table *table, uint64_
                      const double *shift) {
     load(panels, table, first, rows, shift);
 }
-PL_AVX2 static void put_avx2(double *cells, const float *from, uint64_t count) { put(cells, from, count); }
-static void put_any(double *cells, const float *from, uint64_t count) { put(cells, from, count); }
+PL_AVX2 static void put_avx2(double *cells, pl_values from, uint64_t count) { put(cells, from, count); }
+static void put_any(double *cells, pl_values from, uint64_t count) { put(cells, from, count); }
 PL_AVX2 static void add_avx2(const pl_dense_gram *panels, uint64_t rows, const double *weight, double *sum) {
     add(panels, rows, weight, true, sum);
 }
@@ -171,8 +182,8 @@ void pl_dense_gram_load(const pl_dense_gram *panels, const pl_table *table, uint
                         const double *shift) {
     (PL_HAS_AVX2 ? load_avx2 : load_any)(panels, table, first, rows, shift);
 }
-void pl_dense_gram_put(const pl_dense_gram *panels, uint64_t r, const float *value, uint64_t count) {
-    (PL_HAS_AVX2 ? put_avx2 : put_any)(pl_dense_gram_cell(panels, r, 0), value, count);
+void pl_dense_gram_put(const pl_dense_gram *panels, uint64_t r, pl_values values, uint64_t count) {
+    (PL_HAS_AVX2 ? put_avx2 : put_any)(pl_dense_gram_cell(panels, r, 0), values, count);
 }
 void pl_dense_gram_add(const pl_dense_gram *panels, uint64_t rows, const double *weight, double *sum) {
     (PL_HAS_AVX2 ? add_avx2 : add_any)(panels, rows, weight, sum);

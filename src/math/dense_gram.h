@@ -4,6 +4,7 @@
 #define PL_PANELS_H
 
 #include "base/memory.h"
+#include "math/values.h"
 
 #define PL_PANEL_ROWS 64 /* rows at a time, so that S passes through the caches once for all of them */
 #define PL_PANEL_COLUMNS 4
@@ -33,8 +34,8 @@ static inline double *pl_dense_gram_cell(const pl_dense_gram *panels, uint64_t r
 /* Loads `rows` rows of the table from `first` on, minus the shift, into the first rows and columns. */
 void pl_dense_gram_load(const pl_dense_gram *panels, const pl_table *table, uint64_t first, uint64_t rows,
                         const double *shift);
-/* Puts `count` values into the first columns of row r. */
-void pl_dense_gram_put(const pl_dense_gram *panels, uint64_t r, const float *value, uint64_t count);
+/* Puts `count` values, which are not all 1, into the first columns of row r. */
+void pl_dense_gram_put(const pl_dense_gram *panels, uint64_t r, pl_values values, uint64_t count);
 /* Adds the first `rows` rows to S. `weight` NULL: all weights are 1. */
 void pl_dense_gram_add(const pl_dense_gram *panels, uint64_t rows, const double *weight, double *sum);
 

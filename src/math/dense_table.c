@@ -19,14 +19,17 @@
 
 typedef float narrow __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
-PL_INLINE void widen(const float *from, uint64_t count, double *to) {
+/* Copies `count` values as doubles. */
+PL_INLINE void widen(pl_values from, uint64_t count, double *to) {
     uint64_t j = 0;
-    for (; j + LANES <= count; j += LANES) {
-        pl_wide x = __builtin_convertvector(*(const narrow *)(from + j), pl_wide);
+    if (from.wide)
+        memcpy(to, from.wide, count * sizeof *to);
+    for (; from.narrow && j + LANES <= count; j += LANES) {
+        pl_wide x = __builtin_convertvector(*(const narrow *)(from.narrow + j), pl_wide);
         PL_STORE(to + j, x);
     }
-    for (; j < count; j++)
-        to[j] = (double)from[j];
+    for (; from.narrow && j < count; j++)
+        to[j] = (double)from.narrow[j];
 }
 
 /* The first class of group k, counted from class `from`. */
@@ -42,7 +45,7 @@ PL_INLINE unsigned groups(uint64_t width, uint64_t from) {
 }
 
 typedef struct block {
-    const float *value;
+    pl_values values;
     uint64_t rows, columns, width;
 } block;
 
@@ -75,7 +78,7 @@ PL_INLINE void dot_tile(const block block, uint64_t row, unsigned rows, const do
     for (uint64_t first = 0; first < block.columns; first += CHUNK) {
         uint64_t count = block.columns - first < CHUNK ? block.columns - first : CHUNK;
         for (unsigned r = 0; r < rows; r++)
-            widen(block.value + (row + r) * block.columns + first, count, x[r]);
+            widen(pl_values_from(block.values, (row + r) * block.columns + first), count, x[r]);
         dot_half(x, 0, count, table + first * block.width, block.width, rows, wides, at, even);
         dot_half(x, 1, count, table + first * block.width, block.width, rows, wides, at, odd);
     }
@@ -127,9 +130,9 @@ PL_INLINE void add_span(const double *x, const block block, uint64_t columns, co
 }
 
 /* Calls with a constant number of groups, so that the compiler keeps them in registers. */
-PL_INLINE void dot(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+PL_INLINE void dot(pl_values values, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                    double *out) {
-    block block = {value, rows, columns, width};
+    block block = {values, rows, columns, width};
     for (uint64_t from = 0, wides; from < width; from += LANES * wides) {
         wides = groups(width, from);
         if (wides == 1)
@@ -154,36 +157,35 @@ PL_INLINE void add_block(const block block, const double *a, double *table) {
     for (uint64_t first = 0; first < block.columns; first += SPAN) {
         uint64_t columns = block.columns - first < SPAN ? block.columns - first : SPAN;
         for (uint64_t r = 0; r < block.rows; r++)
-            widen(block.value + r * block.columns + first, columns, x + r * SPAN);
+            widen(pl_values_from(block.values, r * block.columns + first), columns, x + r * SPAN);
         add_columns(x, block, columns, a, table + first * block.width);
     }
 }
 
-PL_INLINE void add(const float *value, uint64_t rows, uint64_t columns, const double *a, uint64_t width,
-                   double *table) {
+PL_INLINE void add(pl_values values, uint64_t rows, uint64_t columns, const double *a, uint64_t width, double *table) {
     for (uint64_t row = 0; row < rows; row += MOST_ROWS) {
         uint64_t count = rows - row < MOST_ROWS ? rows - row : MOST_ROWS;
-        add_block((block){value + row * columns, count, columns, width}, a + row * width, table);
+        add_block((block){pl_values_from(values, row * columns), count, columns, width}, a + row * width, table);
     }
 }
 
-PL_AVX2 static void dot_avx2(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+PL_AVX2 static void dot_avx2(pl_values values, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                              double *out) {
-    dot(value, rows, columns, table, width, out);
+    dot(values, rows, columns, table, width, out);
 }
-static void dot_any(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+static void dot_any(pl_values values, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                     double *out) {
-    dot(value, rows, columns, table, width, out);
+    dot(values, rows, columns, table, width, out);
 }
 
 /* There is no version for AVX-512: gcc 12 makes a slower one of it. */
-void pl_dense_table_dot(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+void pl_dense_table_dot(pl_values values, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                         double *out) {
-    (PL_HAS_AVX2 ? dot_avx2 : dot_any)(value, rows, columns, table, width, out);
+    (PL_HAS_AVX2 ? dot_avx2 : dot_any)(values, rows, columns, table, width, out);
 }
 
 PL_VERSIONS(pl_dense_table_add, add,
-            (const float *value, uint64_t rows, uint64_t columns, const double *a, uint64_t width, double *table),
-            (value, rows, columns, a, width, table))
+            (pl_values values, uint64_t rows, uint64_t columns, const double *a, uint64_t width, double *table),
+            (values, rows, columns, a, width, table))
 
 bool pl_dense_table_pays(uint64_t width) { return width >= PL_FULL_WIDTH && PL_HAS_AVX2; }

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "math/values.h"
+
 #define PL_FULL_WIDTH 4 /* the fewest classes */
 
 /* out[r width + c] = sum_j value[r columns + j] table[j width + c] */
-void pl_dense_table_dot(const float *value, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
+void pl_dense_table_dot(pl_values values, uint64_t rows, uint64_t columns, const double *table, uint64_t width,
                         double *out);
 /* table[j width + c] += sum_r a[r width + c] value[r columns + j] */
-void pl_dense_table_add(const float *value, uint64_t rows, uint64_t columns, const double *a, uint64_t width,
+void pl_dense_table_add(pl_values values, uint64_t rows, uint64_t columns, const double *a, uint64_t width,
                         double *table);
 /* Whether they are faster than those of table.h here. */
 bool pl_dense_table_pays(uint64_t width);

@@ -1,4 +1,4 @@
-/* exact_sum.h: sums of 32-bit floats without rounding, so that the result does not depend on the order of the terms. */
+/* exact_sum.h: sums of doubles without rounding, so that the result does not depend on the order of the terms. */
 #ifndef PL_EXACT_SUM_H
 #define PL_EXACT_SUM_H
 
@@ -6,23 +6,24 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PL_EXACT_LIMBS 11
+#define PL_EXACT_LIMBS 67
 #define PL_EXACT_TERMS ((uint64_t)1 << 30) /* most terms between two calls of pl_exact_carry */
 
-/* The sum of limb[i] x 2^(32 i - 149). */
+/* The sum of limb[i] x 2^(32 i - 1074). */
 typedef struct pl_exact_sum {
     int64_t limb[PL_EXACT_LIMBS];
 } pl_exact_sum;
 
 /* `value` must be finite. */
-static inline void pl_exact_add(pl_exact_sum *sum, float value) {
-    uint32_t bits;
+static inline void pl_exact_add(pl_exact_sum *sum, double value) {
+    const uint64_t hidden = (uint64_t)1 << 52, low = UINT32_MAX;
+    uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    uint32_t exponent = (bits >> 23) & 0xff, shift = exponent ? exponent - 1 : 0;
-    uint64_t wide = (uint64_t)((bits & 0x7fffff) | (exponent ? 0x800000 : 0)) << (shift % 32);
-    int64_t low = (int64_t)(wide & 0xffffffff), high = (int64_t)(wide >> 32);
-    sum->limb[shift / 32] += bits >> 31 ? -low : low;
-    sum->limb[shift / 32 + 1] += bits >> 31 ? -high : high;
+    uint64_t exponent = (bits >> 52) & 0x7ff, shift = exponent ? exponent - 1 : 0;
+    uint64_t digits = (bits & (hidden - 1)) | (exponent ? hidden : 0), above = shift % 32;
+    uint64_t part[] = {digits << above & low, digits >> (32 - above) & low, above ? digits >> (64 - above) : 0};
+    for (unsigned i = 0; i < 3; i++)
+        sum->limb[shift / 32 + i] += bits >> 63 ? -(int64_t)part[i] : (int64_t)part[i];
 }
 
 /* Brings every limb but the last into [0, 2^32). */
@@ -45,7 +46,7 @@ static inline double pl_exact_value(pl_exact_sum sum) {
     double value = 0;
     pl_exact_carry(&sum);
     for (unsigned i = PL_EXACT_LIMBS; i-- > 0;)
-        value += ldexp((double)sum.limb[i], 32 * (int)i - 149);
+        value += ldexp((double)sum.limb[i], 32 * (int)i - 1074);
     return value;
 }
 

@@ -17,7 +17,7 @@ typedef float four __attribute__((vector_size(16), may_alias));
 
 typedef struct row {
     const uint32_t *index;
-    const float *value;
+    pl_values values;
     uint64_t count, stride;
 } row;
 
@@ -52,7 +52,7 @@ PL_INLINE void dot_groups(const row row, const float *table, uint64_t from, unsi
     four rest[2] = {{0}}, v;
     for (uint64_t e = 0; e < row.count; e++) {
         const float *at = table + row.index[e] * row.stride + from;
-        float x = row.value ? row.value[e] : 1.0f;
+        float x = (float)pl_value_at(row.values, e);
         unsigned odd = e & 1;
         if (from == 0)
             fetch(row, e, table);
@@ -89,7 +89,7 @@ PL_INLINE void add_groups(const row row, const float *a, uint64_t from, unsigned
     if (half)
         memcpy(&rest, a + from + 8 * eights, sizeof v);
     for (uint64_t e = 0; e < row.count; e++) {
-        float *at = table + row.index[e] * row.stride + from, x = row.value ? row.value[e] : 1.0f;
+        float *at = table + row.index[e] * row.stride + from, x = (float)pl_value_at(row.values, e);
         if (from == 0)
             fetch(row, e, table);
         for (unsigned k = 0; k < eights; k++) {
@@ -139,18 +139,18 @@ static void dot_any(const row row, const float *table, float *out) { dot(row, ta
 PL_AVX2 static void add_avx2(const row row, const float *a, float *table) { add(row, a, table); }
 static void add_any(const row row, const float *a, float *table) { add(row, a, table); }
 
-void pl_float_table_dot(const uint32_t *index, const float *value, uint64_t count, const float *table, uint64_t stride,
+void pl_float_table_dot(const uint32_t *index, pl_values values, uint64_t count, const float *table, uint64_t stride,
                         float *out) {
-    row row = {index, value, count, stride};
+    row row = {index, values, count, stride};
     if (PL_HAS_AVX2)
         dot_avx2(row, table, out);
     else
         dot_any(row, table, out);
 }
 
-void pl_float_table_add(const uint32_t *index, const float *value, uint64_t count, const float *a, uint64_t stride,
+void pl_float_table_add(const uint32_t *index, pl_values values, uint64_t count, const float *a, uint64_t stride,
                         float *table) {
-    row row = {index, value, count, stride};
+    row row = {index, values, count, stride};
     if (PL_HAS_AVX2)
         add_avx2(row, a, table);
     else

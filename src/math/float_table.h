@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "math/values.h"
+
 /* The floats in a row of a table of so many classes. */
 static inline uint64_t pl_float_stride(uint64_t classes) { return (classes + 3) / 4 * 4; }
 
@@ -15,11 +17,11 @@ static inline uint64_t pl_float_stride(uint64_t classes) { return (classes + 3) 
 void pl_float_table_take(const double *from, uint64_t rows, uint64_t classes, float *table);
 void pl_float_table_give(const float *table, uint64_t rows, uint64_t classes, double *to);
 
-/* out[c] = sum_e value[e] table[index[e] stride + c]; `value` NULL: all values are 1 */
-void pl_float_table_dot(const uint32_t *index, const float *value, uint64_t count, const float *table, uint64_t stride,
+/* out[c] = sum_e value[e] table[index[e] stride + c] */
+void pl_float_table_dot(const uint32_t *index, pl_values values, uint64_t count, const float *table, uint64_t stride,
                         float *out);
 /* table[index[e] stride + c] += a[c] value[e] */
-void pl_float_table_add(const uint32_t *index, const float *value, uint64_t count, const float *a, uint64_t stride,
+void pl_float_table_add(const uint32_t *index, pl_values values, uint64_t count, const float *a, uint64_t stride,
                         float *table);
 
 #endif

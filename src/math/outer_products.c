@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "math/wide.h"
+
 #define NONE UINT64_MAX
 #define DENSE_SHARE 4     /* a row with over size/DENSE_SHARE entries is treated as dense */
 #define LEAST_COLLECTED 8 /* groups from which collecting dense rows of them pays */
@@ -30,80 +32,79 @@ void pl_outer_close(pl_outer_products *outer) {
     pl_dense_gram_close(&outer->panels);
 }
 
-static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
-
 /* A row's entries in the core, and the one that is apart. */
 typedef struct split {
     const uint32_t *index;
-    const float *value;
+    pl_values values;
     uint64_t count;
     uint64_t apart; /* its place; NONE if there is none */
     double x;
 } split;
 
-static split split_row(const pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count) {
-    split row = {index, value, count, NONE, 0};
+static split split_row(const pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count) {
+    split row = {index, values, count, NONE, 0};
     if (!outer->place)
         return row;
     row.index = outer->index;
-    row.value = value ? outer->value : NULL;
+    row.values = pl_are_ones(values) ? values : (pl_values){.wide = outer->value};
     row.count = 0;
     for (uint64_t e = 0; e < count; e++) {
         uint32_t place = outer->place[index[e]];
         if (place >= outer->size) {
             row.apart = place;
-            row.x = entry(value, e);
+            row.x = pl_value_at(values, e);
             continue;
         }
         outer->index[row.count] = place;
-        if (value)
-            outer->value[row.count] = value[e];
+        outer->value[row.count] = pl_value_at(values, e);
         row.count++;
     }
     return row;
 }
 
 /* Adds four columns at a time, so that each index is read once for all four. */
-static inline void add_entries(uint64_t size, const uint32_t *index, const float *value, uint64_t count, double weight,
-                               double *sum) {
+PL_INLINE void add_entries(uint64_t size, const uint32_t *index, pl_values values, uint64_t count, double weight,
+                           double *sum) {
     uint64_t e = 0;
     for (; e + 4 <= count; e += 4) {
-        double *c0 = sum + index[e] * size, a0 = weight * entry(value, e);
-        double *c1 = sum + index[e + 1] * size, a1 = weight * entry(value, e + 1);
-        double *c2 = sum + index[e + 2] * size, a2 = weight * entry(value, e + 2);
-        double *c3 = sum + index[e + 3] * size, a3 = weight * entry(value, e + 3);
-        c0[index[e]] += a0 * entry(value, e);
-        c0[index[e + 1]] += a0 * entry(value, e + 1);
-        c1[index[e + 1]] += a1 * entry(value, e + 1);
-        c0[index[e + 2]] += a0 * entry(value, e + 2);
-        c1[index[e + 2]] += a1 * entry(value, e + 2);
-        c2[index[e + 2]] += a2 * entry(value, e + 2);
+        double *c0 = sum + index[e] * size, a0 = weight * pl_value_at(values, e);
+        double *c1 = sum + index[e + 1] * size, a1 = weight * pl_value_at(values, e + 1);
+        double *c2 = sum + index[e + 2] * size, a2 = weight * pl_value_at(values, e + 2);
+        double *c3 = sum + index[e + 3] * size, a3 = weight * pl_value_at(values, e + 3);
+        c0[index[e]] += a0 * pl_value_at(values, e);
+        c0[index[e + 1]] += a0 * pl_value_at(values, e + 1);
+        c1[index[e + 1]] += a1 * pl_value_at(values, e + 1);
+        c0[index[e + 2]] += a0 * pl_value_at(values, e + 2);
+        c1[index[e + 2]] += a1 * pl_value_at(values, e + 2);
+        c2[index[e + 2]] += a2 * pl_value_at(values, e + 2);
         for (uint64_t f = e + 3; f < count; f++) {
             uint64_t i = index[f];
-            c0[i] += a0 * entry(value, f);
-            c1[i] += a1 * entry(value, f);
-            c2[i] += a2 * entry(value, f);
-            c3[i] += a3 * entry(value, f);
+            c0[i] += a0 * pl_value_at(values, f);
+            c1[i] += a1 * pl_value_at(values, f);
+            c2[i] += a2 * pl_value_at(values, f);
+            c3[i] += a3 * pl_value_at(values, f);
         }
     }
     for (; e < count; e++) {
-        double *column = sum + index[e] * size, a = weight * entry(value, e);
+        double *column = sum + index[e] * size, a = weight * pl_value_at(values, e);
         for (uint64_t f = e; f < count; f++)
-            column[index[f]] += a * entry(value, f);
+            column[index[f]] += a * pl_value_at(values, f);
     }
 }
 
-static void add_sparse(const pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count,
+static void add_sparse(const pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count,
                        double weight, double *sum) {
     uint64_t size = outer->size;
-    if (value)
-        add_entries(size, index, value, count, weight, sum);
+    if (values.narrow)
+        add_entries(size, index, (pl_values){.narrow = values.narrow}, count, weight, sum);
+    else if (values.wide)
+        add_entries(size, index, (pl_values){.wide = values.wide}, count, weight, sum);
     else
-        add_entries(size, index, NULL, count, weight, sum);
+        add_entries(size, index, (pl_values){NULL, NULL}, count, weight, sum);
     if (!outer->intercept)
         return;
     for (uint64_t e = 0; e < count; e++)
-        sum[(index[e] + (uint64_t)1) * size - 1] += weight * entry(value, e);
+        sum[(index[e] + (uint64_t)1) * size - 1] += weight * pl_value_at(values, e);
     sum[size * size - 1] += weight;
 }
 
@@ -125,7 +126,7 @@ static void add_apart(const pl_outer_products *outer, const split *row, double w
     double *own = sum + pl_arrow_begin(&outer->shape, row->apart * group), a = weight * row->x;
     add_square(a * row->x, curvature, group, stride, own);
     for (uint64_t e = 0; e < row->count; e++)
-        add_square(a * entry(row->value, e), curvature, group, stride, own + group + row->index[e] * group);
+        add_square(a * pl_value_at(row->values, e), curvature, group, stride, own + group + row->index[e] * group);
     if (outer->intercept)
         add_square(a, curvature, group, stride, own + group + (outer->size - 1) * group);
 }
@@ -134,9 +135,9 @@ static void add_sparse_blocks(const pl_outer_products *outer, const split *row, 
                               double *sum) {
     uint64_t last = outer->size - 1, group = outer->shape.group, size = outer->size * group;
     for (uint64_t e = 0; e < row->count; e++) {
-        double a = weight * entry(row->value, e), *column = sum + row->index[e] * group * size;
+        double a = weight * pl_value_at(row->values, e), *column = sum + row->index[e] * group * size;
         for (uint64_t f = e; f < row->count; f++)
-            add_square(a * entry(row->value, f), curvature, group, size, column + row->index[f] * group);
+            add_square(a * pl_value_at(row->values, f), curvature, group, size, column + row->index[f] * group);
         if (outer->intercept)
             add_square(a, curvature, group, size, column + last * group);
     }
@@ -198,15 +199,15 @@ static void put_row(const pl_dense_gram *panels, unsigned r, const split *row) {
     for (uint64_t j = 0; j < panels->size; j += PL_PANEL_COLUMNS)
         memset(pl_dense_gram_cell(panels, r, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
     for (uint64_t e = 0; e < row->count; e++)
-        *pl_dense_gram_cell(panels, r, row->index[e]) = entry(row->value, e);
+        *pl_dense_gram_cell(panels, r, row->index[e]) = pl_value_at(row->values, e);
 }
 
 /* Collects a dense row, whose weights are in their place. */
 static void collect(pl_outer_products *outer, const split *row, double *sum) {
     const pl_dense_gram *panels = &outer->panels;
     unsigned last = outer->waiting++;
-    if (row->value && !outer->place && row->count + outer->intercept == outer->size)
-        pl_dense_gram_put(panels, last, row->value, row->count);
+    if (!pl_are_ones(row->values) && !outer->place && row->count + outer->intercept == outer->size)
+        pl_dense_gram_put(panels, last, row->values, row->count);
     else
         put_row(panels, last, row);
     if (outer->intercept)
@@ -219,10 +220,10 @@ static bool is_sparse(const pl_outer_products *outer, const split *row) {
     return row->count * DENSE_SHARE < outer->size;
 }
 
-void pl_outer_blocks(pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+void pl_outer_blocks(pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count, double weight,
                      const double *curvature, double *sum) {
     uint64_t group = outer->shape.group;
-    split row = split_row(outer, index, value, count);
+    split row = split_row(outer, index, values, count);
     add_apart(outer, &row, weight, curvature, sum);
     if (is_sparse(outer, &row) || outer->size < LEAST_COLLECTED || group == 1) {
         add_sparse_blocks(outer, &row, weight, curvature, sum);
@@ -235,16 +236,16 @@ void pl_outer_blocks(pl_outer_products *outer, const uint32_t *index, const floa
     collect(outer, &row, sum);
 }
 
-void pl_outer_add(pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count,
+void pl_outer_add(pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count,
                   const double *weight, double *sum) {
     static const double one = 1.0;
-    split row = split_row(outer, index, value, count);
+    split row = split_row(outer, index, values, count);
     bool sparse = is_sparse(outer, &row);
     for (uint64_t c = 0; c < outer->sums; c++)
         if (weight[c] > 0) {
             double *own = sum + c * pl_arrow_values(&outer->shape);
             if (sparse)
-                add_sparse(outer, row.index, row.value, row.count, weight[c], own);
+                add_sparse(outer, row.index, row.values, row.count, weight[c], own);
             add_apart(outer, &row, weight[c], &one, own);
         }
     for (uint64_t c = 0; c < outer->sums && !sparse; c++)

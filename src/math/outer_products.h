@@ -22,17 +22,17 @@ typedef struct pl_outer_products {
     double *pairs;        /* for groups: the sums of each pair of different entries */
     bool paired;          /* these are not 0 */
     uint32_t *index;      /* room for a row's entries in the core */
-    float *value;
+    double *value;
     char apart[64]; /* padding: another thread writes to the next element of an array */
 } pl_outer_products;
 
 parley_status pl_outer_open(pl_outer_products *outer, const pl_arrow *shape, const uint32_t *place, bool intercept,
                             uint64_t sums, parley_error *error);
-void pl_outer_add(pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count,
+void pl_outer_add(pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count,
                   const double *weight, double *sum); /* one weight for each sum */
 /* For groups of several entries: S += weight x curvature (x) x x', where S has a square for every pair of groups and
  * `curvature` is one of them. It is symmetric and its rows sum to 0, as those of softmax do. */
-void pl_outer_blocks(pl_outer_products *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+void pl_outer_blocks(pl_outer_products *outer, const uint32_t *index, pl_values values, uint64_t count, double weight,
                      const double *curvature, double *sum);
 void pl_outer_flush(pl_outer_products *outer, double *sum); /* must be called before `sum` is read */
 void pl_outer_close(pl_outer_products *outer);

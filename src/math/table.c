@@ -17,14 +17,14 @@
 /* Passed by value, so that the compiler knows that no store changes it. */
 typedef struct row {
     const uint32_t *index;
-    const float *value;
+    pl_values values;
     const double *scale;
     uint64_t count, width;
     bool squares; /* of the values are meant */
 } row;
 
 PL_INLINE double entry(const row row, uint64_t e) {
-    double value = row.value ? (double)row.value[e] : 1.0;
+    double value = pl_value_at(row.values, e);
     if (row.squares)
         return value * value;
     return row.scale ? value * row.scale[row.index[e]] : value;
@@ -136,18 +136,39 @@ PL_INLINE void add_pass(const row row, const double *a, uint64_t from, double *t
     }
 }
 
-PL_INLINE void dot(const row row, const double *table, double *out) {
+PL_INLINE void dot_row(const row row, const double *table, double *out) {
     if (row.width < 4)
         dot_few(row, table, out);
     for (uint64_t from = 0; from < row.width && row.width >= 4; from += 4 * MOST_WIDES)
         dot_pass(row, table, from, out);
 }
 
-PL_INLINE void add(const row row, const double *a, double *table) {
+PL_INLINE void add_row(const row row, const double *a, double *table) {
     if (row.width < 4)
         add_few(row, a, table);
     for (uint64_t from = 0; from < row.width && row.width >= 4; from += 4 * MOST_WIDES)
         add_pass(row, a, from, table);
+}
+
+/* A version for wide values, and one for the others. */
+PL_INLINE void dot(row row, const double *table, double *out) {
+    if (row.values.wide) {
+        row.values.narrow = NULL;
+        dot_row(row, table, out);
+    } else {
+        row.values.wide = NULL;
+        dot_row(row, table, out);
+    }
+}
+
+PL_INLINE void add(row row, const double *a, double *table) {
+    if (row.values.wide) {
+        row.values.narrow = NULL;
+        add_row(row, a, table);
+    } else {
+        row.values.wide = NULL;
+        add_row(row, a, table);
+    }
 }
 
 PL_AVX2 static void dot_avx2(const row row, const double *table, double *out) { dot(row, table, out); }
@@ -155,18 +176,18 @@ static void dot_any(const row row, const double *table, double *out) { dot(row, 
 PL_AVX2 static void add_avx2(const row row, const double *a, double *table) { add(row, a, table); }
 static void add_any(const row row, const double *a, double *table) { add(row, a, table); }
 
-void pl_table_dot(const uint32_t *index, const float *value, uint64_t count, const double *scale, const double *table,
+void pl_table_dot(const uint32_t *index, pl_values values, uint64_t count, const double *scale, const double *table,
                   uint64_t width, double *out) {
-    row row = {index, value, scale, count, width, false};
+    row row = {index, values, scale, count, width, false};
     if (PL_HAS_AVX2)
         dot_avx2(row, table, out);
     else
         dot_any(row, table, out);
 }
 
-void pl_table_dot_soft(const uint32_t *index, const float *value, uint64_t count, const double *scale,
+void pl_table_dot_soft(const uint32_t *index, pl_values values, uint64_t count, const double *scale,
                        const double *table, uint64_t width, double threshold, double *out) {
-    row row = {index, value, scale, count, width, false};
+    row row = {index, values, scale, count, width, false};
     memset(out, 0, width * sizeof *out);
     for (uint64_t e = 0; e < count; e++) {
         const double *at = table + index[e] * width;
@@ -176,18 +197,18 @@ void pl_table_dot_soft(const uint32_t *index, const float *value, uint64_t count
     }
 }
 
-void pl_table_add(const uint32_t *index, const float *value, uint64_t count, const double *scale, const double *a,
+void pl_table_add(const uint32_t *index, pl_values values, uint64_t count, const double *scale, const double *a,
                   uint64_t width, double *table) {
-    row row = {index, value, scale, count, width, false};
+    row row = {index, values, scale, count, width, false};
     if (PL_HAS_AVX2)
         add_avx2(row, a, table);
     else
         add_any(row, a, table);
 }
 
-void pl_table_add_squares(const uint32_t *index, const float *value, uint64_t count, const double *a, uint64_t width,
+void pl_table_add_squares(const uint32_t *index, pl_values values, uint64_t count, const double *a, uint64_t width,
                           double *table) {
-    row row = {index, value, NULL, count, width, true};
+    row row = {index, values, NULL, count, width, true};
     if (PL_HAS_AVX2)
         add_avx2(row, a, table);
     else

@@ -128,8 +128,8 @@ static parley_status check_values(const parley_data *data, parley_error *error) 
     const pl_matrix *x = &data->x;
     for (uint64_t i = 0; i < x->rows; i++) {
         bool bad = !isfinite(data->label[i]);
-        for (uint64_t e = x->start[i]; e < x->start[i + 1] && x->value; e++)
-            bad = bad || !isfinite(x->value[e]);
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            bad = bad || !isfinite(pl_value_at(x->values, e));
         if (bad)
             return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has a value that is not a finite number", data->path,
                            (unsigned long long)pl_whole_row(data, i) + 1);
@@ -433,17 +433,21 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
                              : "");
 }
 
-/* The loss of the last pass, seen while batches were visited. */
 static parley_status conclude(const pl_problem *problem, const pl_result *result, pl_description *out,
                               parley_error *error) {
     const parley_summary *summary = result->summary;
-    (void)error;
-    double seconds = summary->compute_seconds + summary->wait_seconds + summary->exchange_seconds;
+    const pl_net *net = pl_net_of(problem);
+    parley_status status = PARLEY_OK;
+    double accuracy = NAN, seconds = summary->compute_seconds + summary->wait_seconds + summary->exchange_seconds;
     double rows = (double)pl_all_rows(problem->data) * summary->epochs;
     pl_describe_number(out, "passes", summary->epochs);
-    pl_describe_number(out, "constant_objective", pl_net_of(problem)->prior);
+    pl_describe_number(out, "constant_objective", net->prior);
+    if (net->shape.loss == PL_NET_SOFTMAX)
+        status = pl_net_accuracy(net, result->team, result->model, &accuracy, error);
+    if (!isnan(accuracy))
+        pl_describe_number(out, "accuracy", accuracy);
     pl_describe_timing(out, "rows_per_second", seconds > 0 ? rows / seconds : NAN);
-    return PARLEY_OK;
+    return status;
 }
 
 const pl_problem_type pl_problem_network = {

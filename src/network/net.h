@@ -43,6 +43,9 @@ uint64_t pl_net_batches(const parley_settings *settings, double rows);
 parley_status pl_net_open_targets(pl_net *net, pl_engine *engine, const parley_settings *settings, parley_error *error);
 parley_status pl_net_number_rows(pl_net *net, parley_error *error);
 parley_status pl_net_measure_targets(pl_net *net, const pl_team *team, parley_error *error);
+/* net_accuracy.c: the share of the rows of all ranks whose class `model` predicts; NaN if the run must stop. */
+parley_status pl_net_accuracy(const pl_net *net, const pl_team *team, const parley_model *model, double *accuracy,
+                              parley_error *error);
 
 /* A model. `weight` has the tensors of the file, outputs x inputs; `padded` is what rows are computed with. */
 typedef struct pl_net_model {

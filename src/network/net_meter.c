@@ -93,7 +93,7 @@ static void read_targets(const net_meter *meter, const parley_data *batch, uint6
         while (t < model->targets && model->target[t] < x->index[e])
             t++;
         if (t < model->targets && model->target[t] == x->index[e])
-            meter->row[1 + t] = x->value ? (double)x->value[e] : 1.0;
+            meter->row[1 + t] = pl_value_at(x->values, e);
     }
 }
 

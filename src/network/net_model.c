@@ -307,11 +307,11 @@ static parley_status explain(const parley_model *base, const parley_data *data, 
     const pl_matrix *x = &data->x;
     double largest = 0;
     pl_net_room room = {0};
-    for (uint64_t e = x->start[i]; e < x->start[i + 1] && x->value; e++) {
-        if (!isfinite(x->value[e]))
+    for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+        if (!isfinite(pl_value_at(x->values, e)))
             return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has a value that is not a finite number", data->path,
                            (unsigned long long)number);
-        largest = fmax(largest, fabs((double)x->value[e]));
+        largest = fmax(largest, fabs(pl_value_at(x->values, e)));
     }
     parley_status status = pl_blas_open(error);
     if (status == PARLEY_OK)

@@ -74,9 +74,8 @@ static uint32_t number_of(const pl_net_inputs *inputs, uint32_t column) {
 
 static float input_of(const pl_net_inputs *inputs, const pl_matrix *x, uint64_t e) {
     uint32_t column = x->index[e];
-    float value = x->value ? x->value[e] : 1.0F;
-    if (inputs->shift)
-        value -= inputs->shift[column];
+    double whole = pl_value_at(x->values, e);
+    float value = (float)(inputs->shift ? whole - (double)inputs->shift[column] : whole);
     return value * (inputs->scale ? inputs->scale[column] : inputs->factor);
 }
 

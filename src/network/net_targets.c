@@ -164,7 +164,7 @@ static void targets_of(const pl_net *net, uint64_t i, float *to) {
         while (t < net->targets && net->target[t] < x->index[e])
             t++;
         if (t < net->targets && net->target[t] == x->index[e])
-            to[1 + t] = x->value ? x->value[e] : 1.0F;
+            to[1 + t] = (float)pl_value_at(x->values, e);
     }
 }
 

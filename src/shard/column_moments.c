@@ -28,7 +28,7 @@ static void add_moments(const void *context, const pl_part *part, double *sums) 
             double s = weight_of(data, i);
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 uint64_t j = x->index[e];
-                double value = x->value ? (double)x->value[e] : 1.0;
+                double value = pl_value_at(x->values, e);
                 if (moments->mean) {
                     double apart = value - moments->mean[j];
                     sums[j] += s * apart * apart;

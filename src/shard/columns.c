@@ -14,7 +14,7 @@ typedef struct transposition {
     uint64_t *next; /* tasks x columns: first the number of entries, then the position of the next one */
     unsigned tasks;
     uint32_t *index;
-    float *value;
+    pl_value_room values;
 } transposition;
 
 static uint64_t first_row(const transposition *t, unsigned task) { return t->x->rows * task / t->tasks; }
@@ -37,8 +37,7 @@ static void scatter_task(void *context, unsigned task) {
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             uint64_t to = next[x->index[e]]++;
             t->index[to] = (uint32_t)i;
-            if (x->value)
-                t->value[to] = x->value[e];
+            pl_value_put(t->values, to, pl_value_at(x->values, e));
         }
 }
 
@@ -57,7 +56,7 @@ static void place(transposition *t, uint64_t *start) {
 }
 
 uint64_t pl_columns_bytes(const pl_matrix *x) {
-    return (x->columns + 1) * sizeof(uint64_t) + x->nonzeros * (x->value ? 8 : 4);
+    return (x->columns + 1) * sizeof(uint64_t) + x->nonzeros * (4 + pl_value_bytes(x->values));
 }
 
 parley_status pl_columns_check(uint64_t rows, parley_error *error) {
@@ -79,17 +78,17 @@ parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_m
         return status;
     if (!pl_span_reserve(&columns->start, (x->columns + 1) * sizeof(uint64_t)) ||
         !pl_span_reserve(&columns->index, (x->nonzeros + 1) * sizeof *t.index) ||
-        (x->value && !pl_span_reserve(&columns->value, (x->nonzeros + 1) * sizeof *t.value))) {
+        (!pl_are_ones(x->values) && !pl_span_reserve(&columns->value, (x->nonzeros + 1) * pl_value_bytes(x->values)))) {
         pl_free(t.next);
         pl_columns_close(columns);
         return pl_fail_memory(error, "the transposed matrix", pl_columns_bytes(x));
     }
     t.index = columns->index.data;
-    t.value = x->value ? columns->value.data : NULL;
+    t.values = pl_value_room_in(pl_are_ones(x->values) ? NULL : columns->value.data, x->values.wide != NULL);
     engine->type->run(engine, count_task, &t, t.tasks);
     place(&t, columns->start.data);
     engine->type->run(engine, scatter_task, &t, t.tasks);
-    columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, t.index, t.value};
+    columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, t.index, pl_values_of(t.values)};
     columns->shape = columns->x;
     pl_free(t.next);
     status = pl_stop_check(error);

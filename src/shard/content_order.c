@@ -39,7 +39,11 @@ static int compare_rows(const parley_data *data, uint64_t a, uint64_t b) {
     order = order ? order : compare_doubles(data->label, a, b);
     order = order ? order : compare_doubles(data->weight, a, b);
     order = order ? order : memcmp(x->index + from, x->index + other, length * sizeof *x->index);
-    return order || !x->value ? order : memcmp(x->value + from, x->value + other, length * sizeof *x->value);
+    if (order || pl_are_ones(x->values))
+        return order;
+    uint64_t size = pl_value_bytes(x->values);
+    const char *values = pl_value_memory(x->values);
+    return memcmp(values + from * size, values + other * size, length * size);
 }
 
 /* Sorts rows [begin, end), which have one hash. Nearly always they are copies of one row. */

@@ -73,15 +73,16 @@ parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parl
     pl_spread *spread = data->spread;
     uint64_t count = spread->count;
     double *values;
-    parley_status status = pl_take(&values, count + 2, sizeof *values, "the table of distributed rows", error);
+    parley_status status = pl_take(&values, count + 3, sizeof *values, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t p = 0; p < count; p++)
         if (spread->pieces[p].rank == engine->rank)
             values[p] = (double)piece_nonzeros(data, &spread->pieces[p]);
     values[count] = data->weight != NULL;
-    values[count + 1] = data->x.value != NULL;
-    status = pl_sum_ranks(engine, values, count + 2, error);
+    values[count + 1] = !pl_are_ones(data->x.values);
+    values[count + 2] = data->x.values.wide != NULL;
+    status = pl_sum_ranks(engine, values, count + 3, error);
     spread->rank = engine->rank;
     spread->rows = spread->nonzeros = 0;
     for (uint64_t p = 0; p < count && status == PARLEY_OK; p++) {
@@ -91,6 +92,7 @@ parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parl
     }
     spread->weighted = values[count] > 0;
     spread->valued = values[count + 1] > 0;
+    spread->wide = values[count + 2] > 0;
     pl_free(values);
     return status;
 }

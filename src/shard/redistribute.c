@@ -157,8 +157,7 @@ static void store_heads(void *context, uint64_t row, uint64_t count, const char 
 static uint64_t entry_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
     const row_transfer *rows = context;
     const uint64_t *start = arriving ? rows->to->x.start : rows->from->x.start;
-    return (start[row + count] - start[row]) *
-           (rows->to->x.value ? sizeof(uint32_t) + sizeof(float) : sizeof(uint32_t));
+    return (start[row + count] - start[row]) * (sizeof(uint32_t) + pl_value_bytes(rows->to->x.values));
 }
 
 static void load_entries(const void *context, uint64_t row, uint64_t count, char *to) {
@@ -167,18 +166,23 @@ static void load_entries(const void *context, uint64_t row, uint64_t count, char
     uint64_t begin = x->start[row], entries = x->start[row + count] - begin;
     memcpy(to, x->index + begin, entries * sizeof *x->index);
     to += entries * sizeof *x->index;
-    if (rows->to->x.value && x->value)
-        memcpy(to, x->value + begin, entries * sizeof *x->value);
-    for (uint64_t e = 0; e < entries && rows->to->x.value && !x->value; e++)
-        memcpy(to + e * sizeof(float), &(float){1.0f}, sizeof(float));
+    if (rows->to->x.values.wide)
+        for (uint64_t e = 0; e < entries; e++)
+            memcpy(to + e * sizeof(double), &(double){pl_value_at(x->values, begin + e)}, sizeof(double));
+    else if (rows->to->x.values.narrow && x->values.narrow)
+        memcpy(to, x->values.narrow + begin, entries * sizeof(float));
+    else if (rows->to->x.values.narrow)
+        for (uint64_t e = 0; e < entries; e++)
+            memcpy(to + e * sizeof(float), &(float){1.0f}, sizeof(float));
 }
 
 static void store_entries(void *context, uint64_t row, uint64_t count, const char *from) {
     parley_data *to = ((row_transfer *)context)->to;
     uint64_t begin = to->x.start[row], entries = to->x.start[row + count] - begin;
+    uint64_t size = pl_value_bytes(to->x.values);
     memcpy((uint32_t *)to->spans[INDEX].data + begin, from, entries * sizeof(uint32_t));
-    if (to->x.value)
-        memcpy((float *)to->spans[VALUE].data + begin, from + entries * sizeof(uint32_t), entries * sizeof(float));
+    if (size > 0)
+        memcpy((char *)to->spans[VALUE].data + begin * size, from + entries * sizeof(uint32_t), entries * size);
 }
 
 /* Releases an array up to item `end`: pages of memory, or of a mapped cache. */
@@ -197,7 +201,7 @@ static void drop_entries(void *context, uint64_t row) {
     if (!rows->consume)
         return;
     drop(rows->from, INDEX, x->index, begin, end, sizeof *x->index);
-    drop(rows->from, VALUE, x->value, begin, end, sizeof *x->value);
+    drop(rows->from, VALUE, pl_value_memory(x->values), begin, end, pl_value_bytes(x->values));
 }
 
 static void drop_heads(const parley_data *data) {
@@ -242,16 +246,16 @@ static parley_status make_heads(parley_data *data, bool weighted, parley_error *
 }
 
 /* Turns lengths into offsets and reserves memory for the entries. */
-static parley_status make_entries(parley_data *data, bool valued, parley_error *error) {
+static parley_status make_entries(parley_data *data, bool valued, bool wide, parley_error *error) {
     uint64_t *start = data->spans[START].data, entries;
     for (uint64_t i = 0; i < data->x.rows; i++)
         start[i + 1] += start[i];
     data->x.nonzeros = entries = start[data->x.rows];
     if (!pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) ||
-        (valued && !pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
-        return pl_fail_memory(error, "the rows of this rank", entries * (valued ? 8 : 4));
+        (valued && !pl_span_reserve(&data->spans[VALUE], (entries + 1) * pl_value_size(wide))))
+        return pl_fail_memory(error, "the rows of this rank", entries * (4 + (valued ? pl_value_size(wide) : 0)));
     data->x.index = data->spans[INDEX].data;
-    data->x.value = valued ? data->spans[VALUE].data : NULL;
+    data->x.values = pl_values_in(valued ? data->spans[VALUE].data : NULL, wide);
     return PARLEY_OK;
 }
 
@@ -277,7 +281,7 @@ static parley_status move_rows(pl_engine *engine, row_transfer *rows, const pl_t
     if (status == PARLEY_OK)
         status = pl_move_rows(engine, transfers, count, window, &heads, error);
     if (status == PARLEY_OK)
-        status = make_entries(rows->to, spread->valued, error);
+        status = make_entries(rows->to, spread->valued, spread->wide, error);
     return status == PARLEY_OK ? pl_move_rows(engine, transfers, count, window, &entries, error) : status;
 }
 

@@ -26,7 +26,8 @@ typedef struct transposition {
     uint32_t *owner;     /* by column: the rank that owns it */
     uint8_t *pass_of;    /* by column: the pass that sends it */
     uint64_t *next;      /* by column: the position of its next entry */
-    bool valued;
+    bool valued, wide;
+    uint64_t value_size;
     pl_span *buffers; /* by rank: what is sent to it, then what was received from it */
     uint64_t *held;   /* by rank: bytes in its buffer */
     uint64_t *read;   /* by rank: bytes of its buffer that were read */
@@ -107,7 +108,7 @@ static parley_status place_columns(transposition *t, unsigned workers, unsigned 
     uint64_t *starts = columns->starts.data, *start = columns->start.data;
     for (uint64_t j = 0; j < x->columns && status == PARLEY_OK; j++)
         starts[j + 1] = starts[j] + (uint64_t)counts[j];
-    columns->shape = (pl_matrix){x->columns, t->data->deal->rows, t->data->deal->nonzeros, starts, NULL, NULL};
+    columns->shape = (pl_matrix){x->columns, t->data->deal->rows, t->data->deal->nonzeros, starts, NULL, {NULL, NULL}};
     if (status == PARLEY_OK)
         status = find_owners(t, workers, lanes, seed, error);
     if (status == PARLEY_OK)
@@ -115,8 +116,8 @@ static parley_status place_columns(transposition *t, unsigned workers, unsigned 
     pl_free(counts);
     uint64_t here = status == PARLEY_OK ? start[x->columns] : 0;
     if (status == PARLEY_OK && (!pl_span_reserve(&columns->index, (here + 1) * sizeof(uint32_t)) ||
-                                (t->valued && !pl_span_reserve(&columns->value, (here + 1) * sizeof(float)))))
-        status = pl_fail_memory(error, "the transposed matrix", here * (t->valued ? 8 : 4));
+                                (t->valued && !pl_span_reserve(&columns->value, (here + 1) * t->value_size))))
+        status = pl_fail_memory(error, "the transposed matrix", here * (4 + (t->valued ? t->value_size : 0)));
     return status;
 }
 
@@ -134,7 +135,7 @@ static pl_piece clip(const transposition *t, uint64_t p) {
  * pass, followed by the entries. If `fill` is false, only counts the bytes. */
 static void pack(transposition *t, bool fill) {
     const pl_matrix *x = &t->data->x;
-    uint64_t size = sizeof(uint32_t) + (t->valued ? sizeof(float) : 0);
+    uint64_t size = sizeof(uint32_t) + (t->valued ? t->value_size : 0);
     memset(t->held, 0, t->engine->ranks * sizeof *t->held);
     for (uint64_t p = t->begin; p < t->end; p++) {
         pl_piece piece = clip(t, p);
@@ -153,7 +154,8 @@ static void pack(transposition *t, bool fill) {
                     char *buffer = (char *)t->buffers[r].data + t->held[r];
                     memcpy(buffer, &x->index[e], sizeof(uint32_t));
                     if (t->valued)
-                        memcpy(buffer + sizeof(uint32_t), &x->value[e], sizeof(float));
+                        memcpy(buffer + sizeof(uint32_t), (const char *)pl_value_memory(x->values) + e * t->value_size,
+                               t->value_size);
                 }
                 t->held[r] += size;
             }
@@ -196,7 +198,7 @@ static parley_status exchange_buffers(transposition *t, parley_error *error) {
 /* Stores the received entries of the window, row by row. */
 static void unpack(transposition *t) {
     uint32_t *index = t->columns->index.data;
-    float *value = t->columns->value.data;
+    char *values = t->columns->value.data;
     memset(t->read, 0, t->engine->ranks * sizeof *t->read);
     for (uint64_t p = t->begin; p < t->end; p++) {
         pl_piece piece = clip(t, p);
@@ -212,8 +214,8 @@ static void unpack(transposition *t) {
                 index[to] = (uint32_t)i;
                 at += sizeof j;
                 if (t->valued) {
-                    memcpy(&value[to], buffer + at, sizeof *value);
-                    at += sizeof *value;
+                    memcpy(values + to * t->value_size, buffer + at, t->value_size);
+                    at += t->value_size;
                 }
             }
         }
@@ -258,7 +260,7 @@ static void compact_rows(transposition *t) {
     parley_data *data = t->data;
     uint64_t *start = data->spans[START].data, kept = 0, begin = start[0];
     uint32_t *index = data->spans[INDEX].data;
-    float *value = data->spans[VALUE].data;
+    char *values = data->spans[VALUE].data;
     for (uint64_t i = 0; i < data->x.rows; i++) {
         uint64_t end = start[i + 1];
         start[i] = kept;
@@ -267,14 +269,14 @@ static void compact_rows(transposition *t) {
                 continue;
             index[kept] = index[e];
             if (t->valued)
-                value[kept] = value[e];
+                memmove(values + kept * t->value_size, values + e * t->value_size, t->value_size);
             kept++;
         }
         begin = end;
     }
     data->x.nonzeros = start[data->x.rows] = kept;
     pl_span_trim(&data->spans[INDEX], kept * sizeof *index + 1);
-    pl_span_trim(&data->spans[VALUE], kept * sizeof *value + 1);
+    pl_span_trim(&data->spans[VALUE], kept * t->value_size + 1);
 }
 
 parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, parley_data *data, unsigned workers,
@@ -283,7 +285,9 @@ parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, parley_
     transposition t = {.engine = engine,
                        .data = data,
                        .pieces = data->deal->pieces,
-                       .valued = data->x.value != NULL,
+                       .valued = !pl_are_ones(data->x.values),
+                       .wide = data->x.values.wide != NULL,
+                       .value_size = pl_value_size(data->x.values.wide != NULL),
                        .columns = columns,
                        .owner = pl_alloc(width, sizeof *t.owner),
                        .pass_of = pl_alloc(width, sizeof *t.pass_of),
@@ -307,7 +311,7 @@ parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, parley_
                              data->deal->nonzeros,
                              columns->start.data,
                              columns->index.data,
-                             t.valued ? columns->value.data : NULL};
+                             pl_values_in(t.valued ? columns->value.data : NULL, t.wide)};
     for (unsigned r = 0; r < engine->ranks && t.buffers; r++)
         pl_span_free(&t.buffers[r]);
     void *owned[] = {t.owner, t.pass_of, t.next, t.buffers, t.held, t.read};

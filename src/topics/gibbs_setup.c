@@ -45,7 +45,7 @@ void pl_gibbs_close(pl_local *local) {
     pl_free(self);
 }
 
-static uint64_t count_at(const pl_matrix *x, uint64_t e) { return x->value ? (uint64_t)x->value[e] : 1; }
+static uint64_t count_at(const pl_matrix *x, uint64_t e) { return (uint64_t)pl_value_at(x->values, e); }
 
 /* Puts the tokens of a lane in the order of words. */
 static parley_status take_tokens(pl_gibbs *self, unsigned task, parley_error *error) {
@@ -226,8 +226,8 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
     if (lda->base.data->weight)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "local solver gibbs draws whole tokens, so documents cannot have weights");
-    for (uint64_t e = 0; e < lda->base.data->x.nonzeros && lda->base.data->x.value; e++)
-        if (lda->base.data->x.value[e] != floorf(lda->base.data->x.value[e]))
+    for (uint64_t e = 0; e < lda->base.data->x.nonzeros && !pl_are_ones(lda->base.data->x.values); e++)
+        if (pl_value_at(lda->base.data->x.values, e) != floor(pl_value_at(lda->base.data->x.values, e)))
             return pl_fail(error, PARLEY_BAD_INPUT, "local solver gibbs draws whole tokens, so counts must be whole");
     parley_status status = pl_take(&self, 1, sizeof *self, "gibbs", error);
     if (status != PARLEY_OK)

@@ -60,16 +60,16 @@ static parley_status check_counts(const parley_data *data, parley_error *error) 
     const pl_matrix *x = &data->x;
     pl_range all = {0, x->rows};
     pl_part part = {.ranges = &all, .count = 1};
-    for (pl_walk rows = pl_walk_entries(data); x->value && pl_walk_on(&part, &rows);)
+    for (pl_walk rows = pl_walk_entries(data); !pl_are_ones(x->values) && pl_walk_on(&part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-                float count = x->value[e];
-                if (data->from_arrays ? count >= 0 : count > 0 && count == floorf(count) && count < LARGEST_COUNT)
+                double count = pl_value_at(x->values, e);
+                if (data->from_arrays ? count >= 0 : count > 0 && count == floor(count) && count < LARGEST_COUNT)
                     continue;
                 return pl_fail(error, PARLEY_BAD_INPUT,
                                "%s: document %llu has word %llu %g times; counts must be whole and positive",
                                data->path, (unsigned long long)pl_whole_row(data, i) + 1,
-                               (unsigned long long)x->index[e] + 1, (double)count);
+                               (unsigned long long)x->index[e] + 1, count);
             }
     return PARLEY_OK;
 }
@@ -103,7 +103,12 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
                     .seed = settings->seed};
     lda->alpha = lda->learns_alpha ? 0.1 : pl_topic_settings_of(settings)->topic_alpha;
     lda->eta = lda->learns_eta ? 0.01 : pl_topic_settings_of(settings)->eta;
-    *out = &lda->base;
+    status = pl_narrow(data, &lda->counts, error);
+    lda->base.data = data->x.values.wide ? &lda->counts.data : data;
+    if (status == PARLEY_OK)
+        *out = &lda->base;
+    else
+        pl_free(lda);
     return status;
 }
 
@@ -119,7 +124,7 @@ static void count_row(const void *context, uint64_t i, double *sums) {
     const parley_data *data = context;
     double tokens = 0;
     for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-        tokens += data->x.value ? (double)data->x.value[e] : 1.0;
+        tokens += pl_value_at(data->x.values, e);
     sums[0] += weight_of(data, i);
     sums[1] += tokens * weight_of(data, i);
     sums[2] += 1.0;
@@ -130,7 +135,7 @@ static void count_words(const void *context, const pl_part *part, double *sums) 
     for (pl_walk rows = pl_walk_entries(data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-                sums[data->x.index[e]] += weight_of(data, i) * (data->x.value ? (double)data->x.value[e] : 1.0);
+                sums[data->x.index[e]] += weight_of(data, i) * pl_value_at(data->x.values, e);
 }
 
 static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
@@ -360,6 +365,7 @@ static parley_status conclude(const pl_problem *problem, const pl_result *result
 
 static void close_lda(pl_problem *problem) {
     pl_free(((pl_lda *)problem)->frequency);
+    pl_span_free(&((pl_lda *)problem)->counts.values);
     pl_free(problem);
 }
 

@@ -22,6 +22,7 @@ enum { PL_LDA_TOTALS, PL_LDA_ALPHA, PL_LDA_ETA, PL_LDA_STEPS, PL_LDA_ROWS }; /* 
 
 typedef struct pl_lda {
     pl_problem base;
+    pl_narrowed counts; /* if the values given are doubles */
     uint64_t words, topics;
     double alpha, eta; /* where learning them starts, or their values */
     bool learns_alpha, learns_eta, variational;

@@ -38,8 +38,8 @@ pl_lda_document pl_lda_whole(const pl_matrix *x, uint64_t row, uint64_t words, p
     pl_lda_document document = {room->word[0], room->count[0], 0, 0};
     for (uint64_t e = x->start[row]; e < x->start[row + 1] && x->index[e] < words; e++) {
         room->word[0][document.words] = x->index[e];
-        room->count[0][document.words++] = x->value ? (double)x->value[e] : 1.0;
-        document.tokens += x->value ? (double)x->value[e] : 1.0;
+        room->count[0][document.words++] = pl_value_at(x->values, e);
+        document.tokens += pl_value_at(x->values, e);
     }
     return document;
 }
@@ -58,7 +58,7 @@ void pl_lda_split(const pl_matrix *x, uint64_t row, uint64_t words, pl_lda_room 
     for (uint64_t e = begin; e < end && x->index[e] < words; e++)
         key = mix(key ^ x->index[e]);
     for (uint64_t e = begin; e < end && x->index[e] < words; e++) {
-        uint64_t count = x->value ? (uint64_t)x->value[e] : 1;
+        uint64_t count = (uint64_t)pl_value_at(x->values, e);
         double part[2] = {0};
         for (uint64_t i = 0; i < count; i++)
             part[mix(key ^ mix((uint64_t)x->index[e] << 32 | i)) >> 63]++;

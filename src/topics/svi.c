@@ -141,7 +141,7 @@ static void visit_documents(const pl_svi *self, unsigned task) {
     for (uint64_t i = lane->begin; i < lane->end && !pl_stop_due(); i++) {
         uint64_t row = lane->order[i], first = data->x.start[row], words = data->x.start[row + 1] - first;
         double weight = data->weight ? data->weight[row] : 1.0;
-        pl_topic_document document = {entries, data->x.value ? data->x.value + first : NULL, (float)weight, words};
+        pl_topic_document document = {entries, pl_values_from(data->x.values, first).narrow, (float)weight, words};
         entries += words;
         if (words == 0 || weight == 0)
             continue;

@@ -25,7 +25,7 @@
     "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes, and name every column "  \
     "in the first line"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
-#define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
+#define SAY_LARGE "value \"%s\" of column %s is too large for a 64-bit float; scale the column"
 #define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
 #define SAY_LABEL "label \"%s\" in column %s is not a finite number, unlike those above it"
 #define SAY_CLASS "label \"%s\" in column %s is not a class of the model"
@@ -180,9 +180,12 @@ static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
         bool infinite = is_word(field, "inf") || is_word(field, "-inf") || is_word(field, "infinity");
         return infinite ? field_fault(block, SAY_FINITE, field, j) : pl_csv_fill(block, j, field, true);
     }
-    float value = pl_numeral_float(&numeral);
-    if (!isfinite(value))
-        return field_fault(block, SAY_LARGE, field, j);
+    double value;
+    if (!pl_numeral_value(&numeral, csv->wide, &value)) {
+        field_fault(block, SAY_LARGE, field, j);
+        block->fault.wide = !csv->wide;
+        return false;
+    }
     if (value != 0)
         pl_csv_emit(block, csv->columns[j].id, value);
     return true;
@@ -195,8 +198,8 @@ static bool read_date(pl_block *block, const pl_field *field, unsigned j) {
         return pl_csv_fill(block, j, field, false);
     if (!pl_date_read(field->text, field->bytes, csv->columns[j].order, &years))
         return pl_csv_fill(block, j, field, true);
-    if ((float)years != 0)
-        pl_csv_emit(block, csv->columns[j].id, (float)years);
+    if (years != 0)
+        pl_csv_emit(block, csv->columns[j].id, years);
     return true;
 }
 
@@ -226,7 +229,7 @@ static bool note(pl_block *block, const char *word, uint64_t bytes, unsigned j, 
     return pl_hash_names_note(&csv->hash_names, block->number, hash, text, used + bytes) || pl_csv_no_memory(block);
 }
 
-bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, float value) {
+bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, double value) {
     const pl_csv *csv = block->state;
     uint32_t number;
     if (csv->hashed) {
@@ -312,13 +315,12 @@ static bool finish_row(pl_block *block, uint64_t first) {
     for (unsigned i = 0; i < csv->absent_count; i++)
         pl_csv_emit(block, csv->absent[i].id, csv->absent[i].filler);
     if (csv->matched || csv->hashed) {
-        float *value = block->value + first;
-        uint64_t kept =
-            pl_row_sort(&csv->scratch[block->number].sorter, block->index + first, value, block->entries - first);
+        uint64_t kept = pl_row_sort(&csv->scratch[block->number].sorter, block->index + first,
+                                    pl_value_room_from(block->values, first), block->entries - first);
         if (kept == UINT64_MAX)
             return pl_csv_no_memory(block);
         for (uint64_t i = 0; kept < block->entries - first && i < kept; i++)
-            block->ones &= value[i] == 1.0F;
+            block->ones &= pl_value_at(pl_values_of(block->values), first + i) == 1.0;
         block->entries = first + kept;
     }
     block->row_end[block->rows++] = block->first + block->entries;
@@ -334,10 +336,10 @@ static const char *read_row(pl_block *block, const char *p) {
         block->weight[block->rows] = 1;
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
-        float value;
+        double value;
         bool plain = column->role == PL_NUMBERS && column->decimals == PL_DECIMAL_POINT && !column->crossed &&
                      !column->identifies;
-        const char *next = plain ? pl_fast_decimal(p, &value) : NULL;
+        const char *next = plain ? pl_fast_value(p, csv->wide, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)
                 pl_csv_emit(block, column->id, value);
@@ -459,6 +461,7 @@ static parley_status open(pl_parser *parser, const pl_reading *reading, parley_e
     if (status != PARLEY_OK)
         return status;
     parser->state = csv;
+    csv->wide = parser->wide;
     csv->blocks = parser->block_count;
     status = pl_take(&csv->scratch, csv->blocks, sizeof *csv->scratch, "reading", error);
     if (status == PARLEY_OK)
@@ -536,6 +539,7 @@ const pl_format pl_format_csv = {
     .endings = ".csv .tsv",
     .no_rows = "each line is a row such as \"1,0.5,red\", the first may hold names",
     .settings = settings,
+    .wide = true,
     .sniff = sniff,
     .open = open,
     .next = pl_csv_next,

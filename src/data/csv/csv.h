@@ -26,7 +26,7 @@ typedef struct pl_csv_column {
     pl_date_order order; /* of dates */
     pl_decimals decimals;
     pl_fill fill;
-    float filler;     /* of PL_FILL_KNOWN */
+    double filler;    /* of PL_FILL_KNOWN */
     bool categorical; /* named by --categorical */
     bool chosen;      /* named by --columns, so it is not left out as an identifier */
     bool dropped;     /* named by --ignore, or not by --columns */
@@ -56,7 +56,7 @@ typedef struct pl_csv_count {
 /* The value of a column in the current row, kept for interactions. */
 typedef struct pl_csv_cell {
     bool there;
-    float value;
+    double value;
     uint64_t begin, bytes; /* of a category: its word in the `cell_text` */
 } pl_csv_cell;
 
@@ -83,7 +83,7 @@ typedef struct pl_csv_cross {
 
 typedef struct pl_csv_absent {
     uint32_t id;
-    float filler;
+    double filler;
 } pl_csv_absent;
 
 typedef struct pl_csv {
@@ -93,6 +93,7 @@ typedef struct pl_csv {
     bool matched;                  /* columns are those of a model; words unknown to it are left out */
     bool hashed;                   /* categories are hashed to columns after the numeric ones */
     bool named_labels;             /* labels are words */
+    bool wide;                     /* values are doubles */
     unsigned count, label, weight; /* columns of the file; positions of label and weight, or `count` if none */
     uint32_t numbers, mask;
     pl_csv_column *columns; /* of the file, then those of interactions */
@@ -165,11 +166,15 @@ parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *
  * memory runs out. */
 bool pl_csv_word(pl_block *block, unsigned j, const char *text, uint64_t bytes, uint32_t *number);
 /* Adds an entry for a category. Return false on a fault. */
-bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, float value);
+bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, double value);
 bool pl_csv_no_memory(pl_block *block);
-static inline void pl_csv_emit(pl_block *block, uint32_t column, float value) {
+/* The value as it is stored. */
+static inline double pl_csv_rounded(const pl_csv *csv, double value) {
+    return csv->wide ? value : (double)(float)value;
+}
+static inline void pl_csv_emit(pl_block *block, uint32_t column, double value) {
     block->index[block->entries] = column;
-    block->value[block->entries++] = value;
+    pl_value_put(block->values, block->entries++, value);
     block->ones &= value == 1.0F;
 }
 

@@ -86,7 +86,7 @@ bool pl_csv_cross_keep(pl_block *block, unsigned j, const pl_field *field, bool 
     *cell = (pl_csv_cell){.there = there};
     if (!there)
         return true;
-    cell->value = block->value[block->entries - 1];
+    cell->value = pl_value_at(pl_values_of(block->values), block->entries - 1);
     if (!is_category(csv, j))
         return true;
     if (!pl_span_reserve(&scratch->cell_text, scratch->cell_used + field->bytes + 1))
@@ -121,14 +121,15 @@ bool pl_csv_cross_row(pl_block *block) {
     for (unsigned i = 0; i < csv->cross_count; i++) {
         const pl_csv_cross *cross = &csv->crosses[i];
         const pl_csv_cell *left = &scratch->cells[cross->left], *right = &scratch->cells[cross->right];
-        float value = left->value * right->value;
+        double value = pl_csv_rounded(csv, left->value * right->value);
         if (!left->there || !right->there || value == 0)
             continue;
-        if (value - value != 0) {
-            block->fault = (pl_fault){.format = "%.0sthe product %s is too large for a 32-bit float; scale its columns",
+        if (!isfinite(value)) {
+            block->fault = (pl_fault){.format = "%.0sthe product %s is too large for a 64-bit float; scale its columns",
                                       .word = "",
                                       .stop = "",
-                                      .name = csv->columns[cross->column].name};
+                                      .name = csv->columns[cross->column].name,
+                                      .wide = !csv->wide};
             return false;
         }
         if (csv->columns[cross->column].role == PL_NUMBERS)

@@ -52,7 +52,7 @@ static void match_number(pl_csv *csv, matching *match, unsigned j, uint32_t numb
     }
     if (treatment && treatment->filled && match->reading->missing != PL_MISSING_ZERO) {
         column->fill = PL_FILL_KNOWN;
-        column->filler = (float)treatment->fill;
+        column->filler = pl_csv_rounded(csv, treatment->fill);
     }
 }
 
@@ -136,7 +136,7 @@ static parley_status fill_absent(pl_csv *csv, const matching *match, parley_erro
         const pl_treatment *column = &table->columns[i];
         uint32_t number = pl_dictionary_find(&match->names, 0, column->name, strlen(column->name));
         if (column->filled && column->fill != 0 && number != PL_NOT_FOUND && !match->found[number])
-            csv->absent[csv->absent_count++] = (pl_csv_absent){number, (float)column->fill};
+            csv->absent[csv->absent_count++] = (pl_csv_absent){number, pl_csv_rounded(csv, column->fill)};
     }
     return status;
 }

@@ -36,8 +36,11 @@ bool pl_csv_fill(pl_block *block, unsigned j, const pl_field *field, bool odd) {
     const pl_csv *csv = block->state;
     const pl_csv_column *column = &csv->columns[j];
     if (csv->refuse_missing) {
-        block->fault = (pl_fault){
-            odd ? SAY_WORD : SAY_MISSING, field->text, field->text + field->bytes, column->name, j + 1, false};
+        block->fault = (pl_fault){.format = odd ? SAY_WORD : SAY_MISSING,
+                                  .word = field->text,
+                                  .stop = field->text + field->bytes,
+                                  .name = column->name,
+                                  .column = j + 1};
         return false;
     }
     if (!count_value(block, j, field, odd))
@@ -90,7 +93,7 @@ parley_status pl_csv_merge_counts(pl_csv *csv, const pl_block *block, parley_err
 /* Adds up the known values of columns that may need their mean. Entries still have the numbers of words. */
 static parley_status add_up(pl_csv *csv, const pl_parser *parser, parley_error *error) {
     const uint32_t *index = parser->index.data;
-    const float *value = parser->value.data;
+    pl_values values = pl_parser_values(parser);
     bool needed = false;
     for (unsigned j = 0; j < csv->count; j++)
         needed |= csv->columns[j].fill == PL_FILL_MEAN;
@@ -98,7 +101,7 @@ static parley_status add_up(pl_csv *csv, const pl_parser *parser, parley_error *
         return PARLEY_OK;
     parley_status status = pl_take(&csv->sums, csv->words.count, sizeof *csv->sums, "sums of columns", error);
     for (uint64_t i = 0; i < parser->entries && status == PARLEY_OK; i++) {
-        float x = parser->ones ? 1 : value[i];
+        double x = pl_value_at(values, i);
         if (index[i] < csv->words.count && !isnan(x))
             pl_exact_add(&csv->sums[index[i]], x);
         if ((i + 1) % PL_EXACT_TERMS == 0)
@@ -196,24 +199,24 @@ parley_status pl_csv_unpack_counts(pl_csv *csv, const char *packed, uint64_t byt
 }
 
 static int by_value(const void *left, const void *right) {
-    float a = *(const float *)left, b = *(const float *)right;
+    double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
 /* The median of the known values of a column, of which `zeros` are not stored. */
-static parley_status find_median(const pl_csv *csv, const pl_parser *parser, unsigned j, float *median,
+static parley_status find_median(const pl_csv *csv, const pl_parser *parser, unsigned j, double *median,
                                  parley_error *error) {
     const uint32_t *index = parser->index.data;
-    const float *value = parser->value.data;
+    pl_values from = pl_parser_values(parser);
     uint64_t known = csv->rows - csv->counts[j].missing - csv->counts[j].words, count = 0;
-    float *values;
+    double *values;
     parley_status status = pl_take(&values, known, sizeof *values, "the median of a column", error);
     for (uint64_t i = 0; i < parser->entries && status == PARLEY_OK; i++)
-        if (index[i] == csv->columns[j].id && !isnan(value[i]) && count < known)
-            values[count++] = value[i];
+        if (index[i] == csv->columns[j].id && !isnan(pl_value_at(from, i)) && count < known)
+            values[count++] = pl_value_at(from, i);
     if (status == PARLEY_OK && known > 0) {
         qsort(values, known, sizeof *values, by_value); /* the rest are zeros */
-        *median = known % 2 ? values[known / 2] : (float)(((double)values[known / 2 - 1] + values[known / 2]) / 2);
+        *median = pl_csv_rounded(csv, known % 2 ? values[known / 2] : (values[known / 2 - 1] + values[known / 2]) / 2);
     }
     pl_free(values);
     return status;
@@ -231,7 +234,7 @@ static parley_status find_fillers(pl_csv *csv, pl_parser *parser, parley_error *
         pl_csv_column *column = &csv->columns[j];
         uint64_t known = csv->rows - csv->counts[j].missing - csv->counts[j].words;
         if (column->fill == PL_FILL_MEAN && known > 0 && known < csv->rows)
-            column->filler = (float)(pl_exact_value(csv->sums[shared ? j : column->id]) / (double)known);
+            column->filler = pl_csv_rounded(csv, pl_exact_value(csv->sums[shared ? j : column->id]) / (double)known);
         if (column->fill == PL_FILL_MEDIAN && known < csv->rows)
             status = find_median(csv, parser, j, &column->filler, error);
     }
@@ -243,10 +246,10 @@ parley_status pl_csv_fill_rows(pl_csv *csv, pl_parser *parser, parley_error *err
         return PARLEY_OK;
     parley_status status = find_fillers(csv, parser, error);
     const uint32_t *index = parser->index.data;
-    float *value = parser->value.data;
+    pl_value_room values = pl_value_room_in(parser->ones ? NULL : parser->value.data, parser->wide);
     for (uint64_t i = 0; i < parser->entries && status == PARLEY_OK && !parser->ones; i++)
-        if (isnan(value[i]))
-            value[i] = csv->columns[csv->words.words[index[i]].kind].filler;
+        if (isnan(pl_value_at(pl_values_of(values), i)))
+            pl_value_put(values, i, csv->columns[csv->words.words[index[i]].kind].filler);
     return status;
 }
 
@@ -273,7 +276,7 @@ static void tell_counts(const pl_csv *csv, const char *path) {
                      column->fill == PL_FILL_MEAN     ? "mean"
                      : column->fill == PL_FILL_MEDIAN ? "median"
                                                       : "filled with",
-                     (double)column->filler);
+                     column->filler);
         list(text, sizeof text, part, listed++);
     }
     if (listed == 0)
@@ -337,8 +340,8 @@ parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *erro
         bool usual = !filled && column->decimals == PL_DECIMAL_POINT;
         bool plain = column->role == PL_CATEGORIES || (column->role == PL_NUMBERS && usual);
         if (!plain)
-            table.columns[table.count++] = (pl_treatment){column->name, column->role,           column->order,
-                                                          filled,       (double)column->filler, column->decimals};
+            table.columns[table.count++] =
+                (pl_treatment){column->name, column->role, column->order, filled, column->filler, column->decimals};
     }
     if (status == PARLEY_OK)
         status = pl_table_write(&table, text, error);

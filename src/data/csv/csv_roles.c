@@ -22,8 +22,8 @@ static void survey_number(pl_csv_survey *survey, double number) {
     survey->unsteady |= first ? number != 0 && number != 1 : number != survey->last + 1;
     survey->last = number;
     survey->numbers++;
-    if (fabs(number) <= 3.4028234663852886e38)
-        pl_exact_add(&survey->sum, (float)number);
+    if (isfinite(number))
+        pl_exact_add(&survey->sum, number);
 }
 
 bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field) {
@@ -45,7 +45,7 @@ bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field) {
             bool fits = pl_date_read(field->text, field->bytes, (pl_date_order)order, &years);
             survey->dates[order] += fits;
             if (fits && !date)
-                pl_exact_add(&survey->sum, (float)years);
+                pl_exact_add(&survey->sum, years);
             date |= fits;
         }
     }
@@ -117,14 +117,14 @@ static pl_role role_of(const pl_csv *csv, unsigned j, pl_date_order *order) {
 
 /* How missing values of a numeric column are filled. The mean of the head is used while other rows are unknown, and for
  * columns in which no value is missing. */
-static void choose_fill(pl_csv_column *column, pl_csv_survey *survey, const pl_reading *reading) {
+static void choose_fill(const pl_csv *csv, pl_csv_column *column, pl_csv_survey *survey, const pl_reading *reading) {
     uint64_t values = survey->numbers + survey->words;
     bool mostly = survey->missing > values;
     if (reading->missing == PL_MISSING_ZERO || reading->missing == PL_MISSING_REFUSED ||
         (reading->missing == PL_MISSING_AUTO && mostly))
         return;
     uint64_t known = column->role == PL_DATES ? survey->words : survey->numbers;
-    column->filler = known ? (float)(pl_exact_value(survey->sum) / (double)known) : 0;
+    column->filler = known ? pl_csv_rounded(csv, pl_exact_value(survey->sum) / (double)known) : 0;
     column->fill = reading->in_batches                     ? PL_FILL_KNOWN
                    : reading->missing == PL_MISSING_MEDIAN ? PL_FILL_MEDIAN
                                                            : PL_FILL_MEAN;
@@ -203,7 +203,7 @@ parley_status pl_csv_roles(pl_csv *csv, const pl_reading *reading, const char *p
         column->role = role_of(csv, j, &column->order);
         if (!is_numeric(column->role))
             continue;
-        choose_fill(column, &csv->survey[j], reading);
+        choose_fill(csv, column, &csv->survey[j], reading);
         status = add_number(csv, j, error);
     }
     if (status == PARLEY_OK && reading->interactions && *reading->interactions)

@@ -87,7 +87,7 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
         char *p = pl_writer_room(to);
         *p++ = separator;
         if (i < end && x->index[i] == column) {
-            p = x->value ? pl_put_float(p, x->value[i]) : pl_put_whole(p, 1);
+            p = pl_put_value(p, x->values, i);
             i++;
         } else
             *p++ = '0';

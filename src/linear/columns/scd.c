@@ -235,7 +235,7 @@ static void multiply_task(void *context, unsigned k) {
         uint64_t j = worker->column[n], begin = x->start[j];
         if (j == x->rows || self->w[j] == 0)
             continue;
-        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+        pl_sparse_add(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin,
                       self->w[j] * pl_column_scale(self->glm, j), worker->change);
     }
 }

@@ -161,7 +161,9 @@ static inline uint64_t pl_scd_entry_from(const pl_matrix *x, uint64_t j, uint64_
 }
 
 /* Whether every column has an entry in every row, so that the table needs no lists. */
-static inline bool pl_scd_is_full(const pl_matrix *x) { return x->value && x->nonzeros == x->rows * x->columns; }
+static inline bool pl_scd_is_full(const pl_matrix *x) {
+    return !pl_are_ones(x->values) && x->nonzeros == x->rows * x->columns;
+}
 
 /* scd_certificate.c: computes P, D and u at v, unless they are known. Passes over rows and columns run on all threads,
  * alike on all ranks. */

@@ -111,7 +111,7 @@ static double reach_of(const pl_scd *self, uint64_t j) {
     if (j == x->rows)
         return 1.0;
     for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-        double c = x->value ? (double)x->value[e] : 1.0, a = weight ? weight[x->index[e]] * c : c;
+        double c = pl_value_at(x->values, e), a = weight ? weight[x->index[e]] * c : c;
         mean += a;
         square += a * c;
     }
@@ -143,7 +143,7 @@ static void dot_task(void *context, unsigned task) {
             uint64_t first = x->start[j];
             self->u[j] =
                 pl_column_scale(self->glm, j) *
-                pl_sparse_dot(x->index + first, x->value ? x->value + first : NULL, x->start[j + 1] - first, self->qt);
+                pl_sparse_dot(x->index + first, pl_values_from(x->values, first), x->start[j + 1] - first, self->qt);
         } else {
             self->u[j] = 0;
             for (uint64_t i = 0; i < x->columns; i++)

@@ -62,7 +62,8 @@ static void list_task(void *context, unsigned task) {
         uint64_t j = gram->column[s], end = pl_scd_entry_from(x, j, last);
         for (uint64_t e = pl_scd_entry_from(x, j, first); e < end; e++) {
             uint32_t i = x->index[e];
-            gram->list[gram->begin[i] + gram->listed[i]++] = (pl_scd_entry){(uint32_t)s, x->value ? x->value[e] : 1.0f};
+            float value = (float)pl_value_at(x->values, e);
+            gram->list[gram->begin[i] + gram->listed[i]++] = (pl_scd_entry){(uint32_t)s, value};
         }
     }
 }
@@ -77,18 +78,18 @@ static void add_products(const table_pass *pass, uint64_t first, uint64_t count,
     const double *vectors[PL_FULL_VECTORS];
     uint64_t last = first + count - 1;
     for (uint64_t v = 0; v < PL_FULL_VECTORS; v++) {
-        const float *value = x->value + x->start[gram->column[v < count ? first + v : last]] + row;
+        uint64_t from = x->start[gram->column[v < count ? first + v : last]] + row;
         vectors[v] = a[v];
         for (uint64_t i = 0; i < rows; i++) {
-            a[v][i] = pass->curvature[row + i] * (double)value[i];
+            a[v][i] = pass->curvature[row + i] * pl_value_at(x->values, from + i);
             part[v] += a[v][i];
         }
     }
     for (uint64_t r = 0; r <= last; r += PL_FULL_ROWS) {
-        const float *value[PL_FULL_ROWS];
+        pl_values values[PL_FULL_ROWS];
         for (unsigned k = 0; k < PL_FULL_ROWS; k++)
-            value[k] = x->value + x->start[gram->column[r + k <= last ? r + k : last]] + row;
-        pl_full_dots(value, rows, vectors, some);
+            values[k] = pl_values_from(x->values, x->start[gram->column[r + k <= last ? r + k : last]] + row);
+        pl_full_dots(values, rows, vectors, some);
         for (uint64_t v = 0; v < count; v++)
             for (unsigned k = 0; k < PL_FULL_ROWS && r + k <= first + v; k++)
                 sums[v * gram->capacity + r + k] += some[v * PL_FULL_ROWS + k];
@@ -112,7 +113,7 @@ static void add_listed(const table_pass *pass, uint64_t slot, double *sums, doub
     for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
         uint32_t i = x->index[e], count = gram->listed[i];
         const pl_scd_entry *list = gram->list + gram->begin[i];
-        double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
+        double a = pass->curvature[i] * pl_value_at(x->values, e);
         *mass += a;
         if (e + AHEAD < x->start[j + 1])
             pl_prefetch(gram->list + gram->begin[x->index[e + AHEAD]]);
@@ -170,7 +171,7 @@ static void slope_task(void *context, unsigned task) {
     for (uint64_t s = task; s < self->gram.slots && !pl_stop_due(); s += TASKS) {
         uint64_t j = self->gram.column[s], begin = x->start[j];
         self->gram.slope[s] =
-            pl_column_scale(self->glm, j) * pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,
+            pl_column_scale(self->glm, j) * pl_sparse_dot(x->index + begin, pl_values_from(x->values, begin),
                                                           x->start[j + 1] - begin, pass->worker->slope);
     }
 }
@@ -382,7 +383,7 @@ bool pl_scd_covariance_prepare(pl_scd *self, pl_scd_worker *worker) {
 }
 
 void pl_scd_covariance_move(const pl_scd_covariance *gram, uint64_t slot, double a, double *slope) {
-    pl_full_add(gram->table + slot * gram->stride, gram->slots, a, slope);
+    pl_full_add_narrow(gram->table + slot * gram->stride, gram->slots, a, slope);
 }
 
 /* Corrects the table by how the slopes changed since the last model (BFGS), so that it follows the curvature along the

@@ -85,7 +85,7 @@ static void add_part(void *context, unsigned part) {
             continue;
         if (j < x->rows) {
             uint64_t begin = pl_scd_entry_from(x, j, first);
-            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, pl_scd_entry_from(x, j, last) - begin,
+            pl_sparse_add(x->index + begin, pl_values_from(x->values, begin), pl_scd_entry_from(x, j, last) - begin,
                           change * pl_column_scale(solver->scd->glm, j), worker->step);
         } else {
             for (uint64_t i = first; i < last; i++)

@@ -35,7 +35,7 @@ static double column_dot(const pl_scd_solver *solver, uint64_t j, const double *
     if (j < x->rows) {
         uint64_t begin = x->start[j];
         return pl_column_scale(solver->scd->glm, j) *
-               pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a);
+               pl_sparse_dot(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin, a);
     }
     double sum = 0;
     for (uint64_t i = 0; i < x->columns; i++)
@@ -47,7 +47,7 @@ static void column_add(const pl_scd_solver *solver, uint64_t j, double a, double
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
-        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+        pl_sparse_add(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin,
                       a * pl_column_scale(solver->scd->glm, j), to);
     } else {
         for (uint64_t i = 0; i < x->columns; i++)
@@ -63,7 +63,7 @@ static void move_slopes(const pl_scd_solver *solver, uint64_t j, double a, doubl
         column_add(solver, j, a * solver->scd->even, slope);
     } else if (j < x->rows) {
         uint64_t begin = x->start[j];
-        pl_sparse_add_weighted(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+        pl_sparse_add_weighted(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin,
                                a * pl_column_scale(solver->scd->glm, j), curvature, slope);
     } else {
         for (uint64_t i = 0; i < x->columns; i++)
@@ -77,8 +77,8 @@ static void measure_column(const pl_scd_solver *solver, uint64_t j) {
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
-        self->norm2[j] = pl_sparse_moments(x->index + begin, x->value ? x->value + begin : NULL,
-                                           x->start[j + 1] - begin, solver->worker->curvature, &self->mass[j]);
+        self->norm2[j] = pl_sparse_moments(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin,
+                                           solver->worker->curvature, &self->mass[j]);
         double scale = pl_column_scale(self->glm, j);
         self->norm2[j] *= scale * scale;
         self->mass[j] *= scale;
@@ -168,7 +168,7 @@ static bool run_epoch(pl_scd_solver *solver, bool fresh) {
         uint64_t m = worker->order[n], j = worker->set[m];
         uint64_t next = n + 1 < worker->members ? worker->set[worker->order[n + 1]] : x->rows;
         if (next < x->rows)
-            pl_sparse_prefetch(x->index, x->value, x->start[next], x->start[next + 1]);
+            pl_sparse_prefetch(x->index, x->values, x->start[next], x->start[next + 1]);
         if (!fresh && worker->rest[m] & 15) {
             worker->rest[m]--;
             continue;

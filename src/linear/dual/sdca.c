@@ -48,13 +48,13 @@ static void step_row(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     const uint32_t *index = x->index + begin;
-    const float *value = x->value ? x->value + begin : NULL;
+    pl_values values = pl_values_from(x->values, begin);
     double q = pl_share(glm, i), y = pl_target(glm, i), t0 = self->t[i], u_sum;
     if (glm->scale)
-        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->seen, glm->scale, glm->base.l1);
+        u_sum = pl_sparse_dot_scaled(index, values, count, stepper->seen, glm->scale, glm->base.l1);
     else
-        u_sum = glm->base.l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->base.l1)
-                                 : pl_sparse_dot(index, value, count, stepper->seen);
+        u_sum = glm->base.l1 > 0 ? pl_sparse_dot_soft(index, values, count, stepper->seen, glm->base.l1)
+                                 : pl_sparse_dot(index, values, count, stepper->seen);
     double z = u_sum * stepper->inverse + intercept(self, stepper->seen, 0);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
@@ -70,9 +70,9 @@ static void step_row(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     double a = stepper->sigma * q * (t - t0);
     stepper->spread += q * (t - t0) * (t - t0) * h / stepper->sigma;
     if (glm->scale)
-        pl_sparse_add_scaled(index, value, count, a, stepper->u, glm->scale);
+        pl_sparse_add_scaled(index, values, count, a, stepper->u, glm->scale);
     else
-        pl_sparse_add(index, value, count, a, stepper->u);
+        pl_sparse_add(index, values, count, a, stepper->u);
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper->u[x->columns] += a;
 }
@@ -104,7 +104,7 @@ static void visit(pl_sdca *self, pl_stepper *stepper, const uint64_t *buckets, u
             prefetch_row(self, pl_bucket_row(buckets[n + AHEAD]));
         if (n + NEXT < count) {
             uint64_t next = pl_bucket_row(buckets[n + NEXT]);
-            pl_sparse_prefetch(x->index, x->value, x->start[next], x->start[next + 1]);
+            pl_sparse_prefetch(x->index, x->values, x->start[next], x->start[next + 1]);
         }
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
             if (self->rest && (self->rest[i] & 15))

@@ -9,7 +9,7 @@ void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
     const pl_matrix *x = &glm->base.data->x;
     uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
-    const float *value = x->value ? x->value + begin : NULL;
+    pl_values values = pl_values_from(x->values, begin);
     double z[PL_MOST_CLASSES], t[PL_MOST_CLASSES], *t0 = self->t + i * classes, q = pl_share(glm, i);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     stepper->stepped += count;
@@ -18,9 +18,9 @@ void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     if (q == 0)
         return;
     if (glm->base.l1 > 0)
-        pl_table_dot_soft(x->index + begin, value, count, glm->scale, stepper->seen, classes, glm->base.l1, z);
+        pl_table_dot_soft(x->index + begin, values, count, glm->scale, stepper->seen, classes, glm->base.l1, z);
     else
-        pl_table_dot(x->index + begin, value, count, glm->scale, stepper->seen, classes, z);
+        pl_table_dot(x->index + begin, values, count, glm->scale, stepper->seen, classes, z);
     for (uint64_t c = 0; c < classes; c++) {
         z[c] *= stepper->inverse;
         t[c] = t0[c];
@@ -39,7 +39,7 @@ void pl_sdca_step_classes(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
         t0[c] = t[c];
         t[c] = change;
     }
-    pl_table_add(x->index + begin, value, count, glm->scale, t, classes, stepper->u);
+    pl_table_add(x->index + begin, values, count, glm->scale, t, classes, stepper->u);
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         stepper->u[x->columns * classes + c] += t[c];
 }

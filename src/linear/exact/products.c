@@ -40,14 +40,14 @@ static double *sums_of(const products *self, unsigned task) { return update_of(s
 static void load_rows(const pl_matrix *x, const pl_dense_gram *panels, uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; i++) {
         uint64_t first = x->start[i], count = x->start[i + 1] - first;
-        if (count == x->columns && x->value) {
-            pl_dense_gram_put(panels, i - begin, x->value + first, count);
+        if (count == x->columns && !pl_are_ones(x->values)) {
+            pl_dense_gram_put(panels, i - begin, pl_values_from(x->values, first), count);
             continue;
         }
         for (uint64_t j = 0; j < x->columns; j++)
             *pl_dense_gram_cell(panels, i - begin, j) = 0;
         for (uint64_t e = first; e < first + count; e++)
-            *pl_dense_gram_cell(panels, i - begin, x->index[e]) = x->value ? (double)x->value[e] : 1.0;
+            *pl_dense_gram_cell(panels, i - begin, x->index[e]) = pl_value_at(x->values, e);
     }
 }
 

@@ -23,7 +23,7 @@ typedef struct curvature {
 
 static double value_at(const pl_glm *glm, uint64_t e) {
     const pl_matrix *x = &glm->base.data->x;
-    return (x->value ? (double)x->value[e] : 1.0) * pl_column_scale(glm, x->index[e]);
+    return pl_value_at(x->values, e) * pl_column_scale(glm, x->index[e]);
 }
 
 /* Adds c x x' to the lower triangle, stored by columns. Indices of a row increase, and the intercept comes last. */

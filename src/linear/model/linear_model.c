@@ -20,14 +20,17 @@ static double decide(const pl_linear_model *model, const pl_matrix *x, uint64_t 
     double sum = 0.0;
     if (model->fold_bits) {
         for (uint64_t i = first; i < end; i++)
-            sum += coef[pl_fold(index[i], model->fold_bits)] * (x->value ? (double)x->value[i] : 1.0);
+            sum += coef[pl_fold(index[i], model->fold_bits)] * pl_value_at(x->values, i);
         return sum + model->intercept[output];
     }
     while (end > first && index[end - 1] >= model->base.columns)
         end--;
-    if (x->value)
+    if (x->values.narrow)
         for (uint64_t i = first; i < end; i++)
-            sum += coef[index[i]] * (double)x->value[i];
+            sum += coef[index[i]] * (double)x->values.narrow[i];
+    else if (x->values.wide)
+        for (uint64_t i = first; i < end; i++)
+            sum += coef[index[i]] * x->values.wide[i];
     else
         for (uint64_t i = first; i < end; i++)
             sum += coef[index[i]];

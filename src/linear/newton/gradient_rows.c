@@ -68,7 +68,7 @@ static void bend_row(pl_gradient *self, unsigned task, uint64_t i, double curvat
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[x->columns] += curvature;
     } else if (self->curved && self->width > 1 && curvature > 0)
-        pl_outer_add(&self->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, &curvature, sum);
+        pl_outer_add(&self->outer[task], x->index + begin, pl_values_from(x->values, begin), count, &curvature, sum);
 }
 
 /* Adds rows [begin, end) with these slopes and curvatures, which are of the mean loss. */
@@ -169,13 +169,13 @@ static void add_classes(pl_gradient *self, unsigned task, uint64_t i, const doub
         sum[x->columns * classes + c] += slope[c];
     if (!curved)
         return;
-    const float *value = x->value ? x->value + begin : NULL;
+    pl_values values = pl_values_from(x->values, begin);
     for (uint64_t c = 0; c < classes && self->by_class; c++)
         curvature[c] = q * curvature[c * (classes + 1)];
     if (self->by_class)
-        pl_outer_add(&self->outer[task], x->index + begin, value, count, curvature, sum + glm->base.size);
+        pl_outer_add(&self->outer[task], x->index + begin, values, count, curvature, sum + glm->base.size);
     else
-        pl_outer_blocks(&self->outer[task], x->index + begin, value, count, q, curvature, sum + glm->base.size);
+        pl_outer_blocks(&self->outer[task], x->index + begin, values, count, q, curvature, sum + glm->base.size);
 }
 
 /* Adds rows [begin, end) of several classes, at most PL_ROW_CHUNK of them, at their margins. */
@@ -316,10 +316,10 @@ static void product_classes(pl_gradient *self, unsigned task) {
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             const double *bend = self->bend + i * classes;
             uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
-            const float *value = x->value ? x->value + begin : NULL;
+            pl_values values = pl_values_from(x->values, begin);
             if (is_flat(bend, classes))
                 continue;
-            pl_float_table_dot(x->index + begin, value, count, self->turned, stride, a);
+            pl_float_table_dot(x->index + begin, values, count, self->turned, stride, a);
             for (uint64_t c = 0; c < classes; c++)
                 u[c] = (double)a[c] + b[c];
             pl_classes_multiply(glm, bend, pl_share(glm, i), u);
@@ -327,7 +327,7 @@ static void product_classes(pl_gradient *self, unsigned task) {
                 total[c] += u[c];
                 a[c] = (float)u[c];
             }
-            pl_float_table_add(x->index + begin, value, count, a, stride, sums);
+            pl_float_table_add(x->index + begin, values, count, a, stride, sums);
         }
     pl_float_table_give(sums, x->columns, classes, sum);
     if (glm->intercept != PL_NO_INTERCEPT)

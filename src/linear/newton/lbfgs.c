@@ -118,11 +118,11 @@ static void add_products(const void *context, const pl_part *part, double *sums)
     for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-                double a = pl_share(glm, i) * (x->value ? (double)x->value[e] : 1.0);
+                double a = pl_share(glm, i) * pl_value_at(x->values, e);
                 double *column = sums + x->index[e] * x->columns; /* the lower triangle */
                 sums[x->columns * x->columns + x->index[e]] += a;
                 for (uint64_t f = e; f < x->start[i + 1]; f++)
-                    column[x->index[f]] += a * (x->value ? (double)x->value[f] : 1.0);
+                    column[x->index[f]] += a * pl_value_at(x->values, f);
             }
 }
 

@@ -145,24 +145,22 @@ static void offer_row(pl_softmax_preconditioner *self, uint64_t i, const double 
 /* Entries of the row of a direction. */
 typedef struct entries {
     const uint32_t *index;
-    const float *value;
+    pl_values values;
     uint64_t count;
 } entries;
 
 static entries entries_of(const pl_softmax_preconditioner *self, const direction *at) {
     const pl_matrix *x = &self->glm->base.data->x;
     uint64_t begin = x->start[at->row];
-    return (entries){x->index + begin, x->value ? x->value + begin : NULL, x->start[at->row + 1] - begin};
+    return (entries){x->index + begin, pl_values_from(x->values, begin), x->start[at->row + 1] - begin};
 }
-
-static double value_of(const entries *row, uint64_t e) { return row->value ? row->value[e] : 1.0; }
 
 /* Subtracts the diagonal of a direction from that in `rest`. */
 static void subtract(const pl_softmax_preconditioner *self, const direction *at, double *rest) {
     uint64_t classes = self->glm->classes;
     entries row = entries_of(self, at);
     for (uint64_t e = 0; e < row.count; e++) {
-        double x = value_of(&row, e), part = at->weight * x * x, *entry = rest + row.index[e] * classes;
+        double x = pl_value_at(row.values, e), part = at->weight * x * x, *entry = rest + row.index[e] * classes;
         entry[at->plus] -= part;
         entry[at->minus] -= part;
     }
@@ -203,7 +201,7 @@ static double meet(const pl_softmax_preconditioner *self, const direction *a, co
     entries row = entries_of(self, b);
     double sum = 0;
     for (uint64_t e = 0; e < row.count; e++) {
-        double product = self->spread[row.index[e]] * value_of(&row, e);
+        double product = self->spread[row.index[e]] * pl_value_at(row.values, e);
         if (product != 0)
             sum += product * common(a, b, self->inverse + row.index[e] * classes);
     }
@@ -213,7 +211,7 @@ static double meet(const pl_softmax_preconditioner *self, const direction *a, co
 static void spread_row(pl_softmax_preconditioner *self, const direction *at, bool on) {
     entries row = entries_of(self, at);
     for (uint64_t e = 0; e < row.count; e++)
-        self->spread[row.index[e]] = on ? value_of(&row, e) : 0.0;
+        self->spread[row.index[e]] = on ? pl_value_at(row.values, e) : 0.0;
 }
 
 /* Computes and factors S^-1 + A D^-1 A'. Without a factor, the diagonal remains. */
@@ -258,7 +256,7 @@ static double project(const pl_softmax_preconditioner *self, const direction *at
     double sum = 0;
     for (uint64_t e = 0; e < row.count; e++) {
         const double *out = self->out + row.index[e] * classes;
-        sum += value_of(&row, e) * (out[at->plus] - out[at->minus]);
+        sum += pl_value_at(row.values, e) * (out[at->plus] - out[at->minus]);
     }
     return sum;
 }
@@ -269,7 +267,7 @@ static void correct(pl_softmax_preconditioner *self, const direction *at, double
     entries row = entries_of(self, at);
     for (uint64_t e = 0; e < row.count; e++) {
         uint64_t plus = row.index[e] * classes + at->plus, minus = row.index[e] * classes + at->minus;
-        double step = c * value_of(&row, e);
+        double step = c * pl_value_at(row.values, e);
         self->out[plus] -= step * self->inverse[plus];
         self->out[minus] += step * self->inverse[minus];
     }

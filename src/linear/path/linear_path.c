@@ -132,7 +132,7 @@ static parley_status largest_by_columns(const pl_run *run, slopes *slopes, doubl
     for (uint64_t j = 0; j < x->rows; j++) {
         uint64_t begin = x->start[j];
         double dot =
-            pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, slopes->a);
+            pl_sparse_dot(x->index + begin, pl_values_from(x->values, begin), x->start[j + 1] - begin, slopes->a);
         *largest = fmax(*largest, fabs(dot) * pl_column_scale(glm, j));
     }
     if (run->engine->ranks == 1)

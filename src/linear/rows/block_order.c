@@ -4,7 +4,7 @@
 #include "base/random.h"
 
 #define CHUNKS 16 /* of a block, if the rows allow it */
-#define ENTRY_BYTES(data) ((data)->x.value ? 8.0 : 4.0)
+#define ENTRY_BYTES(data) (4.0 + (double)pl_value_bytes((data)->x.values))
 #define CHUNK_STREAM 0x6368756e6b73ULL /* apart from the streams of buckets */
 #define BUCKET_STREAM 0x6275636b657473ULL
 

@@ -31,8 +31,6 @@ typedef struct sampled {
 #define SAMPLED 3   /* numbers of an entry */
 #define OF_ROW -1.0 /* the column of an entry that stands for a row, whose place in the sample is its value */
 
-static double value_at(const pl_matrix *x, uint64_t e) { return x->value ? (double)x->value[e] : 1.0; }
-
 static unsigned sample_size(const parley_data *data) {
     double rows = (double)pl_all_rows(data), mean = (double)pl_all_nonzeros(data) / rows;
     double wide = fmin(MOST_ENTRIES / fmax(mean, 1), fmax(WIDE_ROWS, SAMPLE_ENTRIES / fmax(mean, 1)));
@@ -51,7 +49,7 @@ static uint64_t take_row(const parley_data *data, uint64_t row, unsigned k, samp
     if (to)
         *to++ = (sampled){OF_ROW, k, weight};
     for (uint64_t e = x->start[row]; e < x->start[row + 1] && to; e++)
-        *to++ = (sampled){x->index[e], value_at(x, e), weight};
+        *to++ = (sampled){x->index[e], pl_value_at(x->values, e), weight};
     return x->start[row + 1] - x->start[row] + 1;
 }
 
@@ -249,34 +247,38 @@ static bool is_full(const pl_matrix *x, const double *shift, uint64_t chosen) {
 }
 
 /* Rows that this rank has read move to other ranks afterwards, so that their own memory can be used. */
-static bool may_be_changed(const parley_data *data) {
-    return data->spread && data->x.value && data->x.value == (const float *)data->spans[VALUE].data;
+static bool may_be_changed(const parley_data *data, bool wide) {
+    const pl_values values = data->x.values;
+    const void *own = data->spans[VALUE].data;
+    return data->spread && own && (wide ? values.wide == own : values.narrow == own);
 }
 
-static parley_status shift_values(pl_centred *centred, const parley_data *data, parley_data *out, parley_error *error) {
+static parley_status shift_values(pl_centred *centred, const parley_data *data, bool wide, parley_data *out,
+                                  parley_error *error) {
     const pl_matrix *x = &data->x;
-    uint64_t first = x->start[0], count = x->start[x->rows] - first;
-    float *value = may_be_changed(data) ? (float *)data->spans[VALUE].data + first : NULL;
-    if (!value && !pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
-        return pl_fail_memory(error, "centred columns", count * sizeof(float));
-    value = value ? value : centred->value.data;
+    uint64_t first = x->start[0], count = x->start[x->rows] - first, size = pl_value_size(wide);
+    char *memory = may_be_changed(data, wide) ? (char *)data->spans[VALUE].data + first * size : NULL;
+    if (!memory && !pl_span_reserve(&centred->value, (count + 1) * size))
+        return pl_fail_memory(error, "centred columns", count * size);
+    memory = memory ? memory : centred->value.data;
+    pl_value_room room = pl_value_room_in(memory, wide);
     for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++)
         for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
-            value[e - first] = (float)(value_at(x, e) - centred->shift[x->index[e]]);
-    out->x.value = value - first;
+            pl_value_put(room, e - first, pl_value_at(x->values, e) - centred->shift[x->index[e]]);
+    out->x.values = pl_values_before(pl_values_of(room), first);
     return pl_stop_check(error);
 }
 
 /* Writes the row with an entry for every shifted column, of which `columns` is the list. Returns its end. */
 static uint64_t fill_row(const pl_matrix *x, uint64_t row, const double *shift, const uint32_t *columns,
-                         uint64_t chosen, uint32_t *index, float *value, uint64_t at) {
+                         uint64_t chosen, uint32_t *index, pl_value_room values, uint64_t at) {
     uint64_t e = x->start[row], c = 0;
     while (e < x->start[row + 1] || c < chosen) {
         uint32_t next = e < x->start[row + 1] ? x->index[e] : UNSHIFTED, wanted = c < chosen ? columns[c] : UNSHIFTED;
-        double given = next <= wanted ? value_at(x, e) : 0;
+        double given = next <= wanted ? pl_value_at(x->values, e) : 0;
         uint32_t column = next < wanted ? next : wanted;
         index[at] = column;
-        value[at++] = (float)(given - shift[column]);
+        pl_value_put(values, at++, given - shift[column]);
         e += next <= wanted;
         c += wanted <= next;
     }
@@ -284,7 +286,7 @@ static uint64_t fill_row(const pl_matrix *x, uint64_t row, const double *shift, 
 }
 
 /* Makes new rows in which every shifted column is full. */
-static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t chosen, parley_data *out,
+static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t chosen, bool wide, parley_data *out,
                                parley_error *error) {
     uint64_t most = x->start[x->rows] - x->start[0] + x->rows * chosen, at = 0, found = 0;
     uint32_t *columns;
@@ -296,13 +298,14 @@ static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t
             columns[found++] = (uint32_t)j;
     if (!pl_span_reserve(&centred->start, (x->rows + 1) * sizeof(uint64_t)) ||
         !pl_span_reserve(&centred->index, (most + 1) * sizeof(uint32_t)) ||
-        !pl_span_reserve(&centred->value, (most + 1) * sizeof(float)))
-        status = pl_fail_memory(error, "centred columns", most * (sizeof(uint32_t) + sizeof(float)));
+        !pl_span_reserve(&centred->value, (most + 1) * pl_value_size(wide)))
+        status = pl_fail_memory(error, "centred columns", most * (sizeof(uint32_t) + pl_value_size(wide)));
     uint64_t *start = centred->start.data;
+    pl_value_room values = pl_value_room_in(centred->value.data, wide);
     for (uint64_t row = 0; row < x->rows && status == PARLEY_OK; row++) {
         status = pl_stop_check(error);
         start[row] = at;
-        at = fill_row(x, row, centred->shift, columns, chosen, centred->index.data, centred->value.data, at);
+        at = fill_row(x, row, centred->shift, columns, chosen, centred->index.data, values, at);
     }
     pl_free(columns);
     if (status != PARLEY_OK)
@@ -310,7 +313,7 @@ static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t
     start[x->rows] = at;
     out->x.start = start;
     out->x.index = centred->index.data;
-    out->x.value = centred->value.data;
+    out->x.values = pl_values_of(values);
     out->x.nonzeros = at;
     return status;
 }
@@ -339,13 +342,13 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
     unsigned size = sample_size(data);
     uint64_t chosen = 0;
     centred->scales = centred->common_scales = centred->usual = 1;
-    double valued = data->x.value != NULL, sparse;
+    double kinds[] = {!pl_are_ones(data->x.values), data->x.values.wide != NULL}, sparse;
     if (size == 0 || data->deal)
         return PARLEY_OK;
-    parley_status status = pl_sum_ranks(engine, &valued, 1, error);
-    if (valued == 0) /* all entries are 1 */
+    parley_status status = pl_sum_ranks(engine, kinds, 2, error);
+    if (kinds[0] == 0) /* all entries are 1 */
         centred->mean_square = (double)pl_all_nonzeros(data) / (double)pl_all_rows(data);
-    if (status != PARLEY_OK || valued == 0)
+    if (status != PARLEY_OK || kinds[0] == 0)
         return status;
     status = find_shift(centred, engine, data, size, free, &chosen, error);
     if (status == PARLEY_OK && chosen > 0) {
@@ -353,8 +356,8 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
         status = pl_sum_ranks(engine, &sparse, 1, error);
     }
     if (status == PARLEY_OK && chosen > 0)
-        status =
-            sparse > 0 ? fill_rows(centred, &data->x, chosen, out, error) : shift_values(centred, data, out, error);
+        status = sparse > 0 ? fill_rows(centred, &data->x, chosen, kinds[1] > 0, out, error)
+                            : shift_values(centred, data, kinds[1] > 0, out, error);
     if (status == PARLEY_OK && chosen > 0)
         status = copy_spread(centred, engine, out, error);
     if (chosen == 0) {

@@ -10,7 +10,7 @@
 #define CACHED_BYTES (4u << 20) /* size of a matrix that needs no buckets */
 
 uint64_t pl_bucket_rows(const parley_data *data) {
-    uint64_t bytes = pl_all_nonzeros(data) * (data->x.value ? 8 : 4);
+    uint64_t bytes = pl_all_nonzeros(data) * (4 + pl_value_bytes(data->x.values));
     if (bytes <= CACHED_BYTES)
         return 1;
     uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);

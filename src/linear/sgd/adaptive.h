@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "linear/loss/loss.h"
+#include "math/values.h"
 
 /* The state of an entry, in a quarter of a cache line. */
 typedef struct pl_cell {
@@ -28,12 +29,12 @@ typedef struct pl_cell {
 
 typedef struct pl_cell_row {
     const uint32_t *index;
-    const float *value; /* NULL: all 1 */
+    pl_values values;
     uint64_t count;
     float *rate; /* room for `count` */
 } pl_cell_row;
 
-static inline float pl_cell_value(const pl_cell_row *row, uint64_t e) { return row->value ? row->value[e] : 1.0F; }
+static inline float pl_cell_value(const pl_cell_row *row, uint64_t e) { return (float)pl_value_at(row->values, e); }
 
 /* The t that replaces minus the slope in a step of h from z. */
 static inline double pl_adaptive_slope(const pl_loss *loss, double z, double y, double slope, double h) {

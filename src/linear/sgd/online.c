@@ -131,7 +131,7 @@ static pl_cell *cells_of(const pl_online *online) { return online->table.data; }
 
 static pl_cell_row row_of(pl_online *online, const pl_matrix *x, uint64_t i) {
     uint64_t begin = x->start[i];
-    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, online->rates};
+    pl_cell_row row = {x->index + begin, pl_values_from(x->values, begin), x->start[i + 1] - begin, online->rates};
     if (!online->bits)
         return row;
     for (uint64_t e = 0; e < row.count; e++)
@@ -174,7 +174,7 @@ static void step(pl_online *online, const pl_cell_row *row, double z, double y, 
     uint32_t zero = 0;
     float rate_b = 0;
     pl_cell *cells = cells_of(online);
-    pl_cell_row constant = {&zero, NULL, online->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
+    pl_cell_row constant = {&zero, {NULL, NULL}, online->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
     float slope2 = (float)(slope * slope * weight);
     double norm = 0, reach = pl_cells_rates(cells, row, slope2, online->normalised, &norm);
     reach += pl_cells_rates(&online->constant, &constant, slope2, online->normalised, &norm);

@@ -27,7 +27,7 @@
 
 static double value_at(const pl_glm *glm, uint64_t e) {
     const pl_matrix *x = &glm->base.data->x;
-    return pl_column_scale(glm, x->index[e]) * (x->value ? (double)x->value[e] : 1.0);
+    return pl_column_scale(glm, x->index[e]) * pl_value_at(x->values, e);
 }
 
 static uint64_t entry_of(const pl_sgd_worker *worker, uint64_t s) { return worker->support ? worker->support[s] : s; }
@@ -113,13 +113,12 @@ static void step_cells(pl_cell *cells, const pl_cell_row *row, float step, float
 static pl_cell_row cell_row(const pl_glm *glm, pl_sgd_worker *worker, uint64_t i) {
     const pl_matrix *x = &glm->base.data->x;
     uint64_t begin = x->start[i];
-    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin,
-                       worker->row_rates};
+    pl_cell_row row = {x->index + begin, pl_values_from(x->values, begin), x->start[i + 1] - begin, worker->row_rates};
     if (!glm->scale)
         return row;
     for (uint64_t e = 0; e < row.count; e++)
         worker->scaled[e] = (float)value_at(glm, begin + e);
-    row.value = worker->scaled;
+    row.values = (pl_values){.narrow = worker->scaled};
     return row;
 }
 
@@ -133,7 +132,7 @@ static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double 
     uint32_t b = (uint32_t)glm->base.data->x.columns;
     float rate_b = 0;
     pl_cell_row row = cell_row(glm, worker, i);
-    pl_cell_row constant = {&b, NULL, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
+    pl_cell_row constant = {&b, {NULL, NULL}, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
     double z = cells_margin(glm, worker, &row), weight = weight_of(sgd, worker, i), y = pl_target(glm, i);
     double slope = -slope_at(sgd, worker, i, z, 0.0);
     float slope2 = (float)(slope * slope * weight);
