@@ -172,6 +172,7 @@ suite report build idle python3 -B tests/report/test_report.py build/parley
 suite outputs build idle python3 tests/fault/test_outputs.py build/parley
 suite mpi build busy python3 tests/mpi/test_ranks.py build/parley
 suite stops build busy python3 tests/fault/stops.py build/parley
+suite sklearn python busy build/python/current/bin/python -B tests/sklearn/run.py
 suite first-hour python busy build/python/current/bin/python tests/first_hour/run.py build/parley
 suite combinations build busy python3 tests/fault/combinations.py build/parley
 suite limits build busy python3 tests/fault/memory_limits.py build/parley
