@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         for (uint64_t i = 0; i < x->rows; i++) {
             check(isfinite(data->label[i]) && x->start[i] <= x->start[i + 1]);
             for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++)
-                check(x->index[k] < x->columns && (!x->value || isfinite(x->value[k])));
+                check(x->index[k] < x->columns && (!x->values.narrow || isfinite(x->values.narrow[k])));
         }
         check(pl_data_bytes(data) <= count);
         parley_data_free(data);

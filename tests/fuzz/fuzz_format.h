@@ -17,7 +17,7 @@ static inline void check_rows(const parley_data *data) {
         check(isfinite(data->label[i]) && (!data->weight || (isfinite(data->weight[i]) && data->weight[i] >= 0)));
         for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++)
             check(x->index[k] < x->columns && (k == x->start[i] || x->index[k] > x->index[k - 1]) &&
-                  (!x->value || isfinite(x->value[k])));
+                  (!x->values.narrow || isfinite(x->values.narrow[k])));
     }
 }
 
@@ -34,8 +34,8 @@ static inline void check_same(const parley_data *a, const parley_data *b) {
     check(memcmp(a->x.start, b->x.start, (a->x.rows + 1) * 8) == 0 && memcmp(a->label, b->label, a->x.rows * 8) == 0);
     check(!a->weight == !b->weight && (!a->weight || memcmp(a->weight, b->weight, a->x.rows * 8) == 0));
     check(a->x.nonzeros == 0 || memcmp(a->x.index, b->x.index, a->x.nonzeros * 4) == 0);
-    check(!a->x.value == !b->x.value);
-    check(!a->x.value || memcmp(a->x.value, b->x.value, a->x.nonzeros * 4) == 0);
+    check(!a->x.values.narrow == !b->x.values.narrow);
+    check(!a->x.values.narrow || memcmp(a->x.values.narrow, b->x.values.narrow, a->x.nonzeros * 4) == 0);
     check_names(&a->names, &b->names);
     check_names(&a->classes, &b->classes);
 }

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const uint64_t start[] = {0, 3};
     static const uint32_t index[] = {0, 7, 4000000000u};
     static const float value[] = {1.0f, -2.0f, 3.0f};
-    const pl_matrix x = {1, 4000000001u, 3, start, index, value};
+    const pl_matrix x = {1, 4000000001u, 3, start, index, {.narrow = value}};
     uint64_t *aligned = malloc(size + sizeof *aligned); /* as a mapped file is */
     parley_model *model;
     parley_error error = {0};

@@ -73,8 +73,7 @@ static void pass(const solver *self, unsigned k) {
                 weight[nearest] += s;
                 self->value[k] += 0.5 * s / self->problem->total * distance[nearest];
                 for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-                    sums[(uint64_t)data->x.index[e] * KMEANS_CENTRES + nearest] +=
-                        s * (data->x.value ? (double)data->x.value[e] : 1.0);
+                    sums[(uint64_t)data->x.index[e] * KMEANS_CENTRES + nearest] += s * (pl_value_at(data->x.values, e));
             }
 }
 

@@ -28,7 +28,7 @@ void kmeans_distances(const pl_matrix *x, uint64_t row, uint64_t columns, const 
                       double *distance) {
     double square = 0, dot[KMEANS_CENTRES] = {0};
     for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
-        double value = x->value ? (double)x->value[e] : 1.0;
+        double value = pl_value_at(x->values, e);
         square += value * value;
         for (unsigned k = 0; k < KMEANS_CENTRES && x->index[e] < columns; k++)
             dot[k] += value * c[(uint64_t)x->index[e] * KMEANS_CENTRES + k];

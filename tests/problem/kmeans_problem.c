@@ -100,7 +100,7 @@ static void choose_rows(const void *context, const pl_part *part, double *sums) 
         double unit = pl_random_unit(&stream);
         uint64_t row = row_of(team, hosted, (uint64_t)(unit * (double)team->rows[hosted]));
         for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
-            sums[(uint64_t)x->index[e] * KMEANS_CENTRES + k] = x->value ? (double)x->value[e] : 1.0;
+            sums[(uint64_t)x->index[e] * KMEANS_CENTRES + k] = pl_value_at(x->values, e);
     }
 }
 

@@ -26,7 +26,7 @@ static double objective_at(const parley_data *data, const parley_model *model) {
         for (unsigned k = 0; k < KMEANS_CENTRES; k++) {
             double *row = calloc(data->x.columns, sizeof *row), distance = 0;
             for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-                row[data->x.index[e]] = data->x.value ? (double)data->x.value[e] : 1.0;
+                row[data->x.index[e]] = pl_value_at(data->x.values, e);
             for (uint64_t j = 0; j < data->x.columns; j++)
                 distance += pow(row[j] - c[j * KMEANS_CENTRES + k], 2.0);
             least = fmin(least, distance);
@@ -70,7 +70,7 @@ static void centres_are_means_at_the_end(void **state) {
         unsigned k = kmeans_nearest(distance);
         rows[k]++;
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-            sums[k][data->x.index[e]] += data->x.value ? (double)data->x.value[e] : 1.0;
+            sums[k][data->x.index[e]] += pl_value_at(data->x.values, e);
     }
     for (unsigned k = 0; k < KMEANS_CENTRES; k++)
         for (uint64_t j = 0; j < data->x.columns && rows[k] > 0; j++)

@@ -78,9 +78,9 @@ static inline void assert_same_data(const parley_data *a, const parley_data *b) 
         assert_memory_equal(a->weight, b->weight, a->x.rows * sizeof *a->weight);
     if (a->x.nonzeros > 0)
         assert_memory_equal(a->x.index, b->x.index, a->x.nonzeros * sizeof *a->x.index);
-    assert_int_equal(!a->x.value, !b->x.value);
-    if (a->x.value)
-        assert_memory_equal(a->x.value, b->x.value, a->x.nonzeros * sizeof *a->x.value);
+    assert_int_equal(!a->x.values.narrow, !b->x.values.narrow);
+    if (a->x.values.narrow)
+        assert_memory_equal(a->x.values.narrow, b->x.values.narrow, a->x.nonzeros * sizeof *a->x.values.narrow);
 }
 
 static pl_pool *one, *three;

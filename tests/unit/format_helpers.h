@@ -17,7 +17,7 @@ static inline const char *rows_of(const parley_data *data) {
         *p++ = '|';
         for (uint64_t k = data->x.start[i]; k < data->x.start[i + 1]; k++)
             p += sprintf(p, "%s%u:%.9g", k > data->x.start[i] ? " " : "", data->x.index[k],
-                         data->x.value ? (double)data->x.value[k] : 1.0);
+                         pl_value_at(data->x.values, k));
         *p++ = '\n';
     }
     *p = '\0';

@@ -172,7 +172,7 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
     for (uint64_t i = 0; i < data->x.rows; i++) {
         double weight = data->weight ? data->weight[i] : 1.0, z = b;
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-            z += (data->x.value ? (double)data->x.value[e] : 1.0) * coef[data->x.index[e]];
+            z += (pl_value_at(data->x.values, e)) * coef[data->x.index[e]];
         sum += weight * loss->expand(loss, z, target_of(data, loss, i), &slope, &curvature);
         total += weight;
     }

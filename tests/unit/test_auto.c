@@ -118,7 +118,7 @@ static void filled_classes_of_different_scales_go_to_newton(void **state) {
     parley_data *data = class_data((sample_plan){.seed = 5, .rows = 300, .columns = 250, .density = 0.9}, false);
     assert_string_equal(chosen(data, "loss=softmax"), "lbfgs");
     for (uint64_t e = 0; e < data->x.start[data->x.rows]; e++)
-        ((float *)data->x.value)[e] *= data->x.index[e] % 3 == 0 ? 30.0f : 1.0f;
+        ((float *)data->x.values.narrow)[e] *= data->x.index[e] % 3 == 0 ? 30.0f : 1.0f;
     assert_string_equal(chosen(data, "loss=softmax"), "newton");
     assert_string_equal(chosen(data, "loss=logistic"), "newton");
     assert_string_equal(chosen(data, "loss=softmax standardise=true rounds=2"), "lbfgs");
@@ -145,7 +145,7 @@ static void heavy_tailed_counts_go_to_newton(void **state) {
     assert_string_equal(chosen(even, "loss=logistic C=10"), "cocoa-newton");
     parley_data *heavy = random_data((sample_plan){.seed = 6, .rows = 300, .columns = 900, .density = 0.02});
     for (uint64_t e = 0; e < heavy->x.start[heavy->x.rows]; e++)
-        ((float *)heavy->x.value)[e] = e % 11 == 0 ? 20.0f : 1.0f;
+        ((float *)heavy->x.values.narrow)[e] = e % 11 == 0 ? 20.0f : 1.0f;
     assert_string_equal(chosen(heavy, "loss=logistic C=10"), "newton");
     assert_string_equal(chosen(heavy, "loss=squared-hinge C=1"), "cocoa-newton");
     assert_string_equal(chosen(heavy, "loss=logistic C=1e-2"), "cocoa-newton");

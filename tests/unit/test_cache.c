@@ -85,7 +85,7 @@ static void a_cache_can_be_read_in_pieces(void **state) {
         for (uint64_t i = 0; i < batch->x.rows; i++, row++) {
             assert_true(batch->label[i] == (double)row);
             uint64_t last = batch->x.start[i + 1] - 1;
-            if (batch->x.index[last] != 5 || batch->x.value[last] != (float)(row % 1000))
+            if (batch->x.index[last] != 5 || batch->x.values.narrow[last] != (float)(row % 1000))
                 fail();
         }
     }

@@ -182,7 +182,7 @@ static void plain_gradient(const parley_data *data, const parley_model *model, c
         loss->expand(loss, z, y, &slope, &curvature);
         slope /= (double)x->rows;
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-            gradient[x->index[e]] += slope * (x->value ? (double)x->value[e] : 1.0);
+            gradient[x->index[e]] += slope * (pl_value_at(x->values, e));
         gradient[x->columns] += slope;
     }
 }

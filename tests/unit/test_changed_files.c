@@ -91,7 +91,7 @@ static parley_data *large_data(void) {
     static double label[1] = {1};
     static uint32_t index[ENTRIES];
     static float value[ENTRIES];
-    static parley_data data = {.x = {1, ENTRIES, ENTRIES, start, index, value}, .label = label};
+    static parley_data data = {.x = {1, ENTRIES, ENTRIES, start, index, {.narrow = value}}, .label = label};
     for (uint32_t i = 0; i < ENTRIES; i++) {
         index[i] = i;
         value[i] = 2.0F;
@@ -113,7 +113,7 @@ static void a_mapped_cache_that_is_cut_off_is_named(void **state) {
     assert_int_equal(truncate(path, 4096), 0);
     double sum = 0;
     for (uint64_t i = 0; i < data->x.nonzeros; i++)
-        sum += data->x.value[i];
+        sum += data->x.values.narrow[i];
     assert_true(sum == 0); /* the missing pages read as zeros */
     assert_changed(pl_data_unchanged(data, &error), &error, path);
     parley_data_free(data);
@@ -136,7 +136,8 @@ static void a_small_cache_is_not_affected(void **state) {
     overwrite(path, 0, "these bytes are not those of a cache any more");
     assert_memory_equal(cached->x.start, data->x.start, (ROWS + 1) * sizeof *data->x.start);
     assert_memory_equal(cached->x.index, data->x.index, data->x.nonzeros * sizeof *data->x.index);
-    assert_memory_equal(cached->x.value, data->x.value, data->x.nonzeros * sizeof *data->x.value);
+    assert_memory_equal(cached->x.values.narrow, data->x.values.narrow,
+                        data->x.nonzeros * sizeof *data->x.values.narrow);
     assert_int_equal(pl_data_unchanged(cached, &error), PARLEY_OK);
     parley_data_free(cached);
     parley_data_free(data);

@@ -23,7 +23,8 @@ static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 13, 15, 16, 20, 33, 64, 
 
 typedef struct row {
     uint32_t index[COLUMNS];
-    float value[COLUMNS];
+    float narrow[COLUMNS];
+    double wide[COLUMNS];
     unsigned count;
 } row;
 
@@ -32,7 +33,9 @@ static row random_row(pl_stream *stream) {
     for (uint32_t j = 0; j < COLUMNS; j++)
         if (pl_random_unit(stream) < 0.5) {
             row.index[row.count] = j;
-            row.value[row.count++] = (float)pl_random_normal(stream);
+            row.wide[row.count] = pl_random_normal(stream);
+            row.narrow[row.count] = (float)row.wide[row.count];
+            row.count++;
         }
     return row;
 }
@@ -46,8 +49,8 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
             unsigned width = widths[k];
             double out[MOST], softened[MOST], a[MOST];
             row row = random_row(&stream);
-            const float *value = n % 2 ? row.value : NULL;
-            double scales[COLUMNS], *scale = n % 3 ? NULL : scales;
+            const pl_values types[] = {{0}, {.narrow = row.narrow}, {.wide = row.wide}}, value = types[n % 3];
+            double scales[COLUMNS], *scale = n % 4 ? NULL : scales;
             for (unsigned j = 0; j < COLUMNS; j++)
                 scales[j] = pl_random_normal(&stream);
             for (unsigned j = 0; j < COLUMNS * width; j++)
@@ -60,7 +63,7 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
             for (unsigned c = 0; c < width; c++) {
                 double sum[2] = {0}, soft = 0;
                 for (unsigned e = 0; e < row.count; e++) {
-                    double x = (value ? (double)value[e] : 1.0) * (scale ? scale[row.index[e]] : 1.0);
+                    double x = pl_value_at(value, e) * (scale ? scale[row.index[e]] : 1.0);
                     sum[e % 2] += x * table[row.index[e] * width + c];
                     soft += x * pl_soft(table[row.index[e] * width + c], 0.4);
                     table[row.index[e] * width + c] += a[c] * x;
@@ -73,13 +76,15 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
 }
 
 /* In the order that table.h documents: for dot products even columns, then odd ones; for additions rows in order. */
-static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, unsigned width) {
+static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, unsigned width, bool wide) {
     unsigned values = rows * columns, entries = columns * width, outs = rows * width;
-    float *value = malloc(values * sizeof *value);
+    void *memory = malloc(values * pl_value_size(wide));
+    pl_value_room room = pl_value_room_in(memory, wide);
+    pl_values value = pl_values_of(room);
     double *table = malloc(2 * entries * sizeof *table), *after = table + entries;
     double *a = malloc(2 * outs * sizeof *a), *out = a + outs;
     for (unsigned e = 0; e < values; e++)
-        value[e] = (float)pl_random_normal(stream);
+        pl_value_put(room, e, pl_random_normal(stream));
     for (unsigned e = 0; e < entries; e++)
         after[e] = table[e] = pl_random_normal(stream);
     for (unsigned e = 0; e < outs; e++)
@@ -90,14 +95,14 @@ static void check_full_rows(pl_stream *stream, unsigned rows, unsigned columns, 
         for (unsigned c = 0; c < width; c++) {
             double sum[2] = {0};
             for (unsigned j = 0; j < columns; j++)
-                sum[j % 2] += (double)value[r * columns + j] * table[j * width + c];
+                sum[j % 2] += pl_value_at(value, r * columns + j) * table[j * width + c];
             assert_true(out[r * width + c] == sum[0] + sum[1]);
         }
     for (unsigned r = 0; r < rows; r++)
         for (unsigned e = 0; e < entries; e++)
-            table[e] += a[r * width + e % width] * (double)value[r * columns + e / width];
+            table[e] += a[r * width + e % width] * pl_value_at(value, r * columns + e / width);
     assert_memory_equal(after, table, entries * sizeof *table);
-    free(value);
+    free(memory);
     free(table);
     free(a);
 }
@@ -109,7 +114,7 @@ static void full_rows_give_the_same_bits_several_at_a_time(void **state) {
     for (unsigned k = 0; k < COUNT(widths); k++)
         for (unsigned r = 0; r < COUNT(counts) && widths[k] >= PL_FULL_WIDTH; r++)
             for (unsigned l = 0; l < COUNT(lengths); l++)
-                check_full_rows(&stream, counts[r], lengths[l], widths[k]);
+                check_full_rows(&stream, counts[r], lengths[l], widths[k], (r + l) % 2);
 }
 
 static void float_tables_give_the_same_in_single_precision(void **state) {
@@ -123,7 +128,7 @@ static void float_tables_give_the_same_in_single_precision(void **state) {
             float out[MOST + 4], a[MOST + 4] = {0};
             double b[MOST];
             row row = random_row(&stream);
-            const float *value = n % 2 ? row.value : NULL;
+            const pl_values types[] = {{0}, {.narrow = row.narrow}, {.wide = row.wide}}, value = types[n % 3];
             for (unsigned j = 0; j < COLUMNS * width; j++)
                 squares[j] = sums[j] = doubles[j] = (double)(float)pl_random_normal(&stream);
             for (unsigned c = 0; c < width; c++)
@@ -138,11 +143,11 @@ static void float_tables_give_the_same_in_single_precision(void **state) {
             for (unsigned c = 0; c < width; c++) {
                 float sum[2] = {0};
                 for (unsigned e = 0; e < row.count; e++) {
-                    float x = value ? value[e] : 1.0f;
+                    float x = (float)pl_value_at(value, e);
                     unsigned at = row.index[e] * stride + c;
                     sum[e % 2] += x * table[at];
                     table[at] += x * a[c];
-                    sums[row.index[e] * width + c] += b[c] * ((double)x * (double)x);
+                    sums[row.index[e] * width + c] += b[c] * (pl_value_at(value, e) * pl_value_at(value, e));
                 }
                 assert_true(out[c] == sum[0] + sum[1]); /* the documented order */
             }
@@ -168,9 +173,9 @@ static void curvature_blocks_are_outer_products(void **state) {
             curvature[d * (CLASSES + 1)] -= x;
         }
     for (unsigned e = 0; e < row.count; e++)
-        x[row.index[e]] = (double)row.value[e];
+        x[row.index[e]] = (double)row.narrow[e];
     x[COLUMNS] = 1.0;
-    pl_outer_blocks(&outer, row.index, row.value, row.count, 0.7, curvature, sum);
+    pl_outer_blocks(&outer, row.index, (pl_values){.narrow = row.narrow}, row.count, 0.7, curvature, sum);
     pl_outer_flush(&outer, sum);
     for (unsigned j = 0; j < SIZE; j++)
         for (unsigned i = j; i < SIZE; i++)

@@ -64,7 +64,7 @@ static void many_categories_keep_their_numbers(void **state) {
         p += sprintf(p, "%u,k%u,\"m\n%u\"\n", i % 2, i * 37 % 211, i * 11 % 50);
     parley_data *data = parse_as(text, (size_t)(p - text), &csv);
     assert_int_equal(data->x.columns, 211 + 50);
-    assert_null(data->x.value);
+    assert_null(data->x.values.narrow);
     for (uint64_t i = 0; i < ROWS; i++) {
         char name[24];
         snprintf(name, sizeof name, "u=k%u", (unsigned)(i * 37 % 211));
@@ -163,7 +163,7 @@ static void words_among_numbers_are_missing(void **state) {
     float mean = (float)(sum / count);
     for (unsigned row = 0; row <= 50001; row += 50001) { /* row 0 is missing, row 50001 is a word */
         assert_int_equal(data->x.index[data->x.start[row]], 0);
-        assert_true(data->x.value[data->x.start[row]] == mean);
+        assert_true(data->x.values.narrow[data->x.start[row]] == mean);
     }
     parley_data_free(data);
     reading.missing = PL_MISSING_REFUSED;
@@ -189,7 +189,7 @@ static void identifiers_are_left_out_and_dates_are_numbers(void **state) {
     char *text = make_rows(100, dated);
     parley_data *data = parse_as(text, strlen(text), &reading);
     assert_string_equal(names_of(&data->names), "a|b|");
-    assert_true(data->x.value[data->x.start[1]] == (float)(32 / 365.2425)); /* 2 February */
+    assert_true(data->x.values.narrow[data->x.start[1]] == (float)(32 / 365.2425)); /* 2 February */
     assert_true(strstr(data->table, "\"dates\":{\"a\":\"day first\"}") != NULL);
     parley_data_free(data);
     free(text);

@@ -110,7 +110,8 @@ static double *table_of(const parley_data *data) {
     for (uint64_t i = 0; table && i < data->x.rows; i++) {
         uint64_t begin = data->x.start[i];
         table[2 * i] = data->label[i];
-        table[2 * i + 1] = data->x.start[i + 1] > begin ? data->x.index[begin] + (double)data->x.value[begin] : -1;
+        table[2 * i + 1] =
+            data->x.start[i + 1] > begin ? data->x.index[begin] + (double)data->x.values.narrow[begin] : -1;
     }
     return table;
 }
@@ -121,7 +122,7 @@ static void assert_same_rows(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->deal->nonzeros, b->deal->nonzeros);
     assert_memory_equal(a->x.start, b->x.start, (a->x.rows + 1) * sizeof *a->x.start);
     assert_memory_equal(a->x.index, b->x.index, a->x.nonzeros * sizeof *a->x.index);
-    assert_memory_equal(a->x.value, b->x.value, a->x.nonzeros * sizeof *a->x.value);
+    assert_memory_equal(a->x.values.narrow, b->x.values.narrow, a->x.nonzeros * sizeof *a->x.values.narrow);
     assert_memory_equal(a->label, b->label, a->x.rows * sizeof *a->label);
     assert_memory_equal(a->weight, b->weight, a->x.rows * sizeof *a->weight);
 }

@@ -132,7 +132,7 @@ static void rows_of_any_length_are_sorted(void **state) {
             index[i] = expected_index[i] = (uint32_t)pl_random_below(&stream, below[round % 5]);
             value[i] = expected_value[i] = (float)pl_random_normal(&stream);
         }
-        uint64_t kept = pl_row_sort(&sorter, index, value, count);
+        uint64_t kept = pl_row_sort(&sorter, index, (pl_value_room){.narrow = value}, count);
         assert_int_equal(kept, sort_slowly(expected_index, expected_value, count));
         if (kept > 0) {
             assert_memory_equal(index, expected_index, kept * sizeof *index);

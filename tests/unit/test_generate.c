@@ -37,7 +37,7 @@ static void assert_valid(const parley_data *data, uint64_t rows, uint64_t column
     for (uint64_t i = 0; i < rows; i++) {
         assert_true(x->start[i] <= x->start[i + 1] && isfinite(data->label[i]));
         for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++) {
-            assert_true(x->index[k] < columns && isfinite(x->value[k]));
+            assert_true(x->index[k] < columns && isfinite(x->values.narrow[k]));
             assert_true(k == x->start[i] || x->index[k] > x->index[k - 1]);
         }
     }
@@ -67,8 +67,8 @@ static void text_rows_have_length_one_and_two_labels(void **state) {
     for (uint64_t i = 0; i < data->x.rows; i++) {
         double squares = 0;
         for (uint64_t k = data->x.start[i]; k < data->x.start[i + 1]; k++) {
-            assert_true(data->x.value[k] > 0);
-            squares += (double)data->x.value[k] * (double)data->x.value[k];
+            assert_true(data->x.values.narrow[k] > 0);
+            squares += (double)data->x.values.narrow[k] * (double)data->x.values.narrow[k];
         }
         assert_true(fabs(squares - 1) < 1e-4);
         assert_true(fabs(data->label[i]) == 1);
@@ -157,18 +157,18 @@ static void text_labels_can_be_learnt(void **state) {
         int i = step % TRAINED;
         double margin = 0;
         for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++)
-            margin += w[x->index[k]] * (double)x->value[k];
+            margin += w[x->index[k]] * (double)x->values.narrow[k];
         double left = (double)(EPOCHS * TRAINED - step);
         if (margin * data->label[i] <= 0)
             for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++) {
-                w[x->index[k]] += data->label[i] * (double)x->value[k];
-                sum[x->index[k]] += data->label[i] * (double)x->value[k] * left;
+                w[x->index[k]] += data->label[i] * (double)x->values.narrow[k];
+                sum[x->index[k]] += data->label[i] * (double)x->values.narrow[k] * left;
             }
     }
     for (int i = TRAINED; i < ROWS; i++) {
         double margin = 0;
         for (uint64_t k = x->start[i]; k < x->start[i + 1]; k++)
-            margin += sum[x->index[k]] * (double)x->value[k];
+            margin += sum[x->index[k]] * (double)x->values.narrow[k];
         right += margin * data->label[i] > 0;
     }
     double accuracy = (double)right / (ROWS - TRAINED);
@@ -184,7 +184,7 @@ static void dense_columns_differ_in_scale_and_are_filled(void **state) {
     assert_valid(data, 1000, COLUMNS);
     assert_int_equal(data->x.nonzeros, 1000 * COLUMNS);
     for (uint64_t k = 0; k < data->x.nonzeros; k++)
-        squares[k % COLUMNS] += (double)data->x.value[k] * (double)data->x.value[k];
+        squares[k % COLUMNS] += (double)data->x.values.narrow[k] * (double)data->x.values.narrow[k];
     for (int j = 0; j < COLUMNS; j++) {
         least = fmin(least, sqrt(squares[j] / 1000));
         most = fmax(most, sqrt(squares[j] / 1000));
@@ -209,7 +209,7 @@ static uint64_t digest(const parley_data *data) {
     } parts[] = {{data->x.start, (data->x.rows + 1) * 8},
                  {data->label, data->x.rows * 8},
                  {data->x.index, data->x.nonzeros * 4},
-                 {data->x.value, data->x.nonzeros * 4}};
+                 {data->x.values.narrow, data->x.nonzeros * 4}};
     uint64_t hash = 0xcbf29ce484222325;
     for (int i = 0; i < 4; i++)
         for (uint64_t k = 0; k < parts[i].count; k++)

@@ -66,7 +66,7 @@ static double margin(const team_problem *problem, uint64_t i, const double *w) {
     const pl_matrix *x = &problem->data->x;
     double sum = 0;
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-        sum += (double)x->value[e] * w[x->index[e]];
+        sum += (double)x->values.narrow[e] * w[x->index[e]];
     return sum;
 }
 
@@ -102,7 +102,7 @@ static void setting_up_measures_the_data(void **state) {
         const pl_matrix *x = &problem.data->x;
         double norm = 0;
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-            norm += (double)x->value[e] * (double)x->value[e];
+            norm += (double)x->values.narrow[e] * (double)x->values.narrow[e];
         assert_close((double)glm->norm2[i], norm, 1e-6);
         total += problem.data->weight[i];
         norms += problem.data->weight[i] * norm;
@@ -308,7 +308,7 @@ static double plain_dual(const team_problem *problem, const double *t) {
         double q = plain_share(problem, i);
         conjugate += q * problem->glm.loss->conjugate(problem->glm.loss, t[i], pl_target(&problem->glm, i));
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-            u[x->index[e]] += q * t[i] * (double)x->value[e];
+            u[x->index[e]] += q * t[i] * (double)x->values.narrow[e];
         u[COLUMNS] += q * t[i];
     }
     return -conjugate - pl_penalty_conjugate(&problem->glm, u, 1.0, 0, problem->glm.base.size);
@@ -373,7 +373,7 @@ static void pull_and_reach_bound_what_the_repair_takes_away(void **state) {
         assert_done(pl_evaluate_rows(&problem.glm, &problem.team, z, 0.0, t, &at, &error), &error);
         for (uint64_t i = 0; i < ROWS && problem.glm.intercept == PL_FREE; i++)
             for (uint64_t e = x->start[i]; e < x->start[i + 1] && (t[i] > 0) == (at.heavy == 1); e++)
-                u[x->index[e]] += plain_share(&problem, i) * t[i] * (double)x->value[e];
+                u[x->index[e]] += plain_share(&problem, i) * t[i] * (double)x->values.narrow[e];
         for (uint64_t j = 0; j < COLUMNS; j++) {
             product += u[j] * w[j];
             norm2 += u[j] * u[j];

@@ -19,8 +19,8 @@ static parley_data *handed_over(const parley_data *from) {
     parley_data *data;
     parley_error error;
     assert_done(parley_data_from_csr(from->x.rows, from->x.columns, from->x.start, PARLEY_INT64, from->x.index,
-                                     PARLEY_INT32, from->x.value, PARLEY_FLOAT32, from->label, from->weight, 2, &data,
-                                     &error),
+                                     PARLEY_INT32, from->x.values.narrow, PARLEY_FLOAT32, from->label, from->weight, 2,
+                                     &data, &error),
                 &error);
     return data;
 }

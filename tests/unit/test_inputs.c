@@ -53,7 +53,8 @@ static void assert_reads_as(const char *names, const char *whole, const pl_readi
     assert_memory_equal(many->label, one->label, one->x.rows * sizeof *one->label);
     assert_memory_equal(many->x.index, one->x.index, one->x.nonzeros * sizeof *one->x.index);
     for (uint64_t e = 0; e < one->x.nonzeros; e++)
-        assert_true((many->x.value ? many->x.value[e] : 1) == (one->x.value ? one->x.value[e] : 1));
+        assert_true((many->x.values.narrow ? many->x.values.narrow[e] : 1) ==
+                    (one->x.values.narrow ? one->x.values.narrow[e] : 1));
     assert_int_equal(many->names.count, one->names.count);
     parley_data_free(many);
     parley_data_free(one);
@@ -151,7 +152,7 @@ static void joined_caches_keep_values_weights_and_names(void **state) {
     assert_reads_as("w.parley o.parley", "1 1:1 3:1\n-1 2:1\n1 2:1\n", &(pl_reading){0});
     assert_reads_as("o.parley v.parley", "1 2:1\n1 2:7\n", &(pl_reading){0});
     assert_int_equal(read_words("w.parley o.parley", &(pl_reading){0}, &data, &error), PARLEY_OK);
-    assert_null(data->x.value);
+    assert_null(data->x.values.narrow);
     assert_memory_equal(data->weight, joined, sizeof joined);
     parley_data_free(data);
     const char *const texts[] = {"size,kind,y\n1,a,no\n2,b,yes\n", "size,kind,y\n3,a,si\n4,b,no\n",

@@ -13,7 +13,7 @@ static const char *shown(const parley_data *data) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%.17g|", data->label[i]);
         for (uint64_t k = data->x.start[i]; k < data->x.start[i + 1]; k++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%u:%.9g ", data->x.index[k] + 1,
-                                     data->x.value ? (double)data->x.value[k] : 1.0);
+                                     pl_value_at(data->x.values, k));
         used += (size_t)snprintf(text + used, sizeof text - used, "\n");
     }
     return text;
@@ -51,8 +51,9 @@ static void every_accepted_form_is_read_right(void **state) {
 static void tiny_and_huge_values_are_rounded_not_refused(void **state) {
     (void)state;
     parley_data *data = parse_text("1 1:1e-50 2:1e-40 3:3.4028235e38 4:-1e-999999999999\n");
-    assert_true(data->x.value[0] == 0 && data->x.value[1] == 1e-40F && data->x.value[2] == 3.4028235e38F);
-    assert_true(data->x.value[3] == 0 && signbit(data->x.value[3]));
+    assert_true(data->x.values.narrow[0] == 0 && data->x.values.narrow[1] == 1e-40F &&
+                data->x.values.narrow[2] == 3.4028235e38F);
+    assert_true(data->x.values.narrow[3] == 0 && signbit(data->x.values.narrow[3]));
     parley_data_free(data);
 }
 
@@ -202,7 +203,7 @@ static void values_and_labels_are_as_strtof_and_strtod_give(void **state) {
         for (int i = 0; i < BATCH; i++) {
             float value = strtof(numerals + 400 * i, NULL);
             double label = strtod(numerals + 400 * i, NULL);
-            if (memcmp(&value, &data->x.value[i], sizeof value) != 0 ||
+            if (memcmp(&value, &data->x.values.narrow[i], sizeof value) != 0 ||
                 memcmp(&label, &data->label[i], sizeof label) != 0)
                 fail_msg("%s", numerals + 400 * i);
         }
@@ -220,7 +221,7 @@ static void the_longest_numerals_are_read(void **state) {
     memset(text + 6, '0', DIGITS);
     strcpy(text + 6 + DIGITS, "25e100001\n");
     parley_data *data = parse_text(text);
-    assert_true(data->x.value[0] == 2.5F);
+    assert_true(data->x.values.narrow[0] == 2.5F);
     parley_data_free(data);
     free(text);
 }
@@ -238,7 +239,7 @@ static void the_locale_does_not_matter(void **state) {
     const char *path = in_folder("locale.svm");
     parley_status status = pl_data_write_libsvm(data, path, NULL, &error);
     setlocale(LC_ALL, "C");
-    assert_true(data->label[0] == 1.25 && data->x.value[0] == 0.1234567890123456789F);
+    assert_true(data->label[0] == 1.25 && data->x.values.narrow[0] == 0.1234567890123456789F);
     assert_int_equal(status, PARLEY_OK);
     size_t count;
     char *bytes = read_bytes(path, &count);
@@ -250,11 +251,11 @@ static void the_locale_does_not_matter(void **state) {
 static void data_of_ones_store_no_values(void **state) {
     (void)state;
     parley_data *data = parse_text("1 1:1 2:1.0 3:+1\n-1 7:1e0\n");
-    assert_null(data->x.value);
+    assert_null(data->x.values.narrow);
     assert_int_equal(data->x.nonzeros, 4);
     parley_data_free(data);
     data = parse_text("1\n2\n");
-    assert_null(data->x.value);
+    assert_null(data->x.values.narrow);
     assert_int_equal(data->x.columns, 0);
     parley_data_free(data);
 }
@@ -271,7 +272,7 @@ static void a_late_value_other_than_one_brings_all_values(void **state) {
         assert_int_equal(pl_data_parse(text, strlen(text), "t", threads ? three : one, 512, &data, &error), PARLEY_OK);
         assert_int_equal(data->x.nonzeros, 2 * ROWS);
         for (int i = 0; i < 2 * ROWS; i++)
-            assert_true(data->x.value[i] == (i + 1 < 2 * ROWS ? 1.0F : 0.5F));
+            assert_true(data->x.values.narrow[i] == (i + 1 < 2 * ROWS ? 1.0F : 0.5F));
         parley_data_free(data);
     }
     free(text);
@@ -293,7 +294,7 @@ static void files_that_end_with_a_page_are_read(void **state) {
             parley_error error;
             assert_int_equal(pl_data_read(path, three, NULL, NULL, &data, &error), PARLEY_OK);
             assert_int_equal(data->x.nonzeros, 1);
-            assert_true(data->x.value[0] == 0);
+            assert_true(data->x.values.narrow[0] == 0);
             assert_int_equal(data->file_bytes, size);
             parley_data_free(data);
         }

@@ -21,8 +21,8 @@ static parley_data *with_values(const parley_data *data, float **ones) {
     assert_done(parley_data_from_csr(x->rows, x->columns, x->start, PARLEY_INT64, index, PARLEY_INT32, *ones,
                                      PARLEY_FLOAT32, data->label, data->weight, 1, &out, &error),
                 &error);
-    assert_null(x->value);
-    assert_non_null(out->x.value);
+    assert_null(x->values.narrow);
+    assert_non_null(out->x.values.narrow);
     return out;
 }
 

@@ -88,7 +88,7 @@ static sample *make_sample(uint64_t rows) {
         sample->weight[i] = (double)pl_random_below(&stream, 5) / 2.0;
     }
     sample->start[rows] = used;
-    sample->data = (parley_data){.x = {rows, COLUMNS, used, sample->start, sample->index, sample->value},
+    sample->data = (parley_data){.x = {rows, COLUMNS, used, sample->start, sample->index, {.narrow = sample->value}},
                                  .label = sample->label,
                                  .path = "sample.svm"};
     return sample;
@@ -229,11 +229,11 @@ static void decides_as_the_formula_says(void **state) {
     pl_linear_model *model = make_model(&pl_loss_logistic, 3);
     memcpy(model->coef, (const double[]){1.0, -2.0, 4.0}, 3 * sizeof(double));
     model->intercept[0] = 0.25;
-    pl_matrix x = {3, 6, 4, start, index, value};
+    pl_matrix x = {3, 6, 4, start, index, {.narrow = value}};
     assert_true(decide(model, &x, 0) == 8.75);
     assert_true(decide(model, &x, 1) == 0.25);
     assert_true(decide(model, &x, 2) == -5.75); /* the model has no column 5 */
-    x.value = NULL;
+    x.values.narrow = NULL;
     assert_true(decide(model, &x, 0) == 5.25);
     assert_true(pl_model_linear.predict(&model->base, &(double){0.1}) == 1.0 &&
                 pl_model_linear.predict(&model->base, &(double){-0.1}) == -1.0);

@@ -138,7 +138,7 @@ typedef struct reference {
 static double input(const parley_data *data, uint64_t row, uint64_t column) {
     for (uint64_t e = data->x.start[row]; e < data->x.start[row + 1]; e++)
         if (data->x.index[e] == column)
-            return (double)data->x.value[e];
+            return (double)data->x.values.narrow[e];
     return 0;
 }
 
@@ -506,7 +506,7 @@ static void a_value_that_is_not_finite_is_named(void **state) {
     parley_error error;
     double score;
     outcome outcome = train_once(data, "problem=network hidden=5 activation=identity passes=1");
-    ((float *)data->x.value)[data->x.start[6] + 2] = NAN;
+    ((float *)data->x.values.narrow)[data->x.start[6] + 2] = NAN;
     assert_int_equal(parley_score(outcome.model[0], data, "accuracy", 1, &score, &error), PARLEY_BAD_INPUT);
     assert_string_equal(error.sentence, "data: row 7 has a value that is not a finite number");
     free_models(&outcome);

@@ -52,7 +52,8 @@ static void compare(const rows *rows, uint64_t columns, bool values, bool interc
     assert_done(pl_outer_open(&outer, &shape, NULL, intercept, 1, &error), &error);
     for (unsigned i = 0; i < ROWS; i++) {
         add_plainly(rows, i, values, intercept, size, expected);
-        pl_outer_add(&outer, rows->index[i], values ? rows->value[i] : NULL, rows->count[i], &rows->weight[i], sum);
+        pl_outer_add(&outer, rows->index[i], (pl_values){.narrow = values ? rows->value[i] : NULL}, rows->count[i],
+                     &rows->weight[i], sum);
         if (i % 100 == 5)
             pl_outer_flush(&outer, sum);
     }
@@ -124,9 +125,9 @@ static void rows_with_an_entry_apart_add_up(void **state) {
                 }
             x[CORE] = 1.0;
             if (group == 1)
-                pl_outer_add(&outer, index, value, count, &weight, sum);
+                pl_outer_add(&outer, index, (pl_values){.narrow = value}, count, &weight, sum);
             else
-                pl_outer_blocks(&outer, index, value, count, weight, curvature, sum);
+                pl_outer_blocks(&outer, index, (pl_values){.narrow = value}, count, weight, curvature, sum);
             for (unsigned a = 0; a < SIZE; a++)
                 for (unsigned b = 0; b < SIZE; b++)
                     expected[a * SIZE + b] += weight * x[a] * x[b];

@@ -77,9 +77,9 @@ static void assert_alike(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->x.nonzeros, b->x.nonzeros);
     assert_memory_equal(a->x.start, b->x.start, (b->x.rows + 1) * sizeof *b->x.start);
     assert_memory_equal(a->x.index, b->x.index, b->x.nonzeros * sizeof *b->x.index);
-    assert_int_equal(a->x.value != NULL, b->x.value != NULL);
-    if (b->x.value)
-        assert_memory_equal(a->x.value, b->x.value, b->x.nonzeros * sizeof *b->x.value);
+    assert_int_equal(a->x.values.narrow != NULL, b->x.values.narrow != NULL);
+    if (b->x.values.narrow)
+        assert_memory_equal(a->x.values.narrow, b->x.values.narrow, b->x.nonzeros * sizeof *b->x.values.narrow);
     assert_memory_equal(a->label, b->label, b->x.rows * sizeof *b->label);
     assert_int_equal(a->weight != NULL, b->weight != NULL);
     if (b->weight)

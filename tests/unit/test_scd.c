@@ -217,7 +217,7 @@ static double inner_product(const pl_scd *scd, uint64_t j, uint64_t k) {
         while (f < x->start[k + 1] && x->index[f] < x->index[e])
             f++;
         if (f < x->start[k + 1] && x->index[f] == x->index[e])
-            sum += scd->gram.curvature[x->index[e]] * (double)x->value[e] * (double)x->value[f];
+            sum += scd->gram.curvature[x->index[e]] * (double)x->values.narrow[e] * (double)x->values.narrow[f];
     }
     return sum;
 }

@@ -22,7 +22,7 @@ static void plain_step(plain *plain, const parley_data *data, const pl_loss *los
     bool any = plain->intercept != PL_NO_INTERCEPT;
     double z = any ? plain->w[COLUMNS] : 0.0, slope, curvature, eta = plain->rate, x[COLUMNS + 1] = {0};
     for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++) {
-        x[data->x.index[e]] = data->x.value ? (double)data->x.value[e] : 1.0;
+        x[data->x.index[e]] = pl_value_at(data->x.values, e);
         z += x[data->x.index[e]] * plain->w[data->x.index[e]];
     }
     x[COLUMNS] = any ? 1.0 : 0.0;
@@ -50,7 +50,7 @@ static parley_data *scattered(void) { return random_data(small); }
 
 static parley_data *aligned(void) {
     parley_data *data = random_data((sample_plan){.seed = 9, .rows = ROWS, .columns = COLUMNS, .density = 0.5});
-    float *value = (float *)data->x.value;
+    float *value = (float *)data->x.values.narrow;
     for (uint64_t i = 0; i < ROWS; i++)
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
             value[e] = (float)copysign((double)value[e], data->label[i]);
@@ -61,7 +61,8 @@ static parley_data *aligned(void) {
 static double ease_of(const parley_data *data) {
     double square[COLUMNS] = {0}, sum = 0, sum2 = 0;
     for (uint64_t e = 0; e < data->x.nonzeros; e++)
-        square[data->x.index[e]] += data->x.value ? (double)data->x.value[e] * (double)data->x.value[e] : 1.0;
+        square[data->x.index[e]] +=
+            data->x.values.narrow ? (double)data->x.values.narrow[e] * (double)data->x.values.narrow[e] : 1.0;
     for (unsigned j = 0; j < COLUMNS; j++) {
         sum += square[j] / ROWS;
         sum2 += square[j] / ROWS * square[j] / ROWS;

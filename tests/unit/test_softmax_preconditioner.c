@@ -28,7 +28,7 @@ static void add_row(const pl_glm *glm, uint64_t i, const double *bend, double *m
             for (uint64_t f = x->start[i]; f < x->start[i + 1]; f++)
                 for (unsigned k = 0; k < CLASSES; k++)
                     matrix[(x->index[e] * CLASSES + c) * SIZE + x->index[f] * CLASSES + k] +=
-                        (x->value ? (double)x->value[e] * x->value[f] : 1.0) * u[k];
+                        (x->values.narrow ? (double)x->values.narrow[e] * x->values.narrow[f] : 1.0) * u[k];
     }
 }
 
@@ -81,7 +81,7 @@ static void runs_with_and_without_it_agree_on_the_optimum(void **state) {
     const char *const problems[] = {"loss=softmax lambda=3e-4 intercept=none", "loss=softmax lambda=3e-4",
                                     "loss=softmax lambda=3e-4 intercept=penalised"};
     parley_data *data = class_data(wide, true);
-    float *value = (float *)(uintptr_t)data->x.value;
+    float *value = (float *)(uintptr_t)data->x.values.narrow;
     for (uint64_t i = 0; i < data->x.rows; i += 4)
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
             value[e] *= powf(10.0f, (float)(i % 64) / 20.0f);

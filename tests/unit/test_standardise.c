@@ -13,7 +13,7 @@ static double variance_of(const parley_data *data, uint64_t column) {
             double s = data->weight ? data->weight[i] : 1.0, value = 0;
             for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
                 if (data->x.index[e] == column)
-                    value = data->x.value ? (double)data->x.value[e] : 1.0;
+                    value = pl_value_at(data->x.values, e);
             if (pass == 0)
                 mean = total + s > 0 ? (mean * total + s * value) / (total + s) : 0, total += s;
             else
@@ -81,7 +81,7 @@ static parley_data *divided(const parley_data *data, const double *deviation) {
     for (uint64_t i = 0; i < data->x.rows; i++) {
         used += (size_t)sprintf(text + used, "%.17g", data->label[i]);
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++) {
-            double value = data->x.value ? (double)data->x.value[e] : 1.0;
+            double value = pl_value_at(data->x.values, e);
             used += (size_t)sprintf(text + used, " %u:%.9g", data->x.index[e] + 1, value / deviation[data->x.index[e]]);
         }
         used += (size_t)sprintf(text + used, "\n");

@@ -163,7 +163,7 @@ static void batch_em_keeps_the_tokens(void **state) {
         for (uint64_t k = 0; k < TOPICS; k++)
             sum += (double)model->lambda[k * WORDS + w] - model->eta;
         for (uint64_t e = 0; e < data->x.nonzeros; e++)
-            tokens += data->x.index[e] == w ? (double)data->x.value[e] : 0.0;
+            tokens += data->x.index[e] == w ? (double)data->x.values.narrow[e] : 0.0;
         assert_close(sum, tokens, 1e-3);
     }
     free_models(&outcome);
@@ -195,7 +195,7 @@ static void workers_at_their_own_pace_keep_the_tokens(void **state) {
                 for (uint64_t k = 0; k < TOPICS; k++)
                     sum += (double)model->lambda[k * WORDS + w] - model->eta;
                 for (uint64_t e = 0; e < data->x.nonzeros; e++)
-                    tokens += data->x.index[e] == w ? (double)data->x.value[e] : 0.0;
+                    tokens += data->x.index[e] == w ? (double)data->x.values.narrow[e] : 0.0;
                 assert_close(sum, tokens, 1e-5);
             }
             assert_true(outcome.summary[0].objective < log(WORDS / TOPICS * 2.0) + 0.3);

@@ -190,7 +190,7 @@ static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
 static double safest_rate(const parley_data *data, double lambda) {
     double norm2 = 0;
     for (uint64_t e = 0; e < data->x.start[data->x.rows]; e++)
-        norm2 += data->x.value ? (double)data->x.value[e] * (double)data->x.value[e] : 1.0;
+        norm2 += data->x.values.narrow ? (double)data->x.values.narrow[e] * (double)data->x.values.narrow[e] : 1.0;
     return 1.0 / (0.25 * (norm2 / (double)data->x.rows + 1.0) + lambda);
 }
 

@@ -27,7 +27,8 @@ static void a_subset_has_the_rows_that_are_listed(void **state) {
         uint64_t from = data->x.start[rows[i]], count = data->x.start[rows[i] + 1] - from;
         assert_int_equal(part->x.start[i + 1] - part->x.start[i], count);
         assert_memory_equal(part->x.index + part->x.start[i], data->x.index + from, count * sizeof *data->x.index);
-        assert_memory_equal(part->x.value + part->x.start[i], data->x.value + from, count * sizeof *data->x.value);
+        assert_memory_equal(part->x.values.narrow + part->x.start[i], data->x.values.narrow + from,
+                            count * sizeof *data->x.values.narrow);
         assert_true(part->label[i] == data->label[rows[i]] && part->weight[i] == (double)rows[i]);
     }
     assert_int_equal(part->x.nonzeros, part->x.start[part->x.rows]);

@@ -153,7 +153,7 @@ static void interactions_are_products_of_namespaces(void **state) {
     for (uint64_t e = 0; e < data->x.start[1]; e++)
         for (uint32_t i = 0; i < 2; i++)
             if (data->x.index[e] == ((16777619u * (uint32_t)(a + 1 + i)) ^ (uint32_t)(b + 5)) % 1024)
-                found[i] = data->x.value[e];
+                found[i] = data->x.values.narrow[e];
     assert_true(found[0] == 8 && found[1] == 12);
     assert_int_equal(data->x.start[1], 5);
     assert_int_equal(data->x.start[2], 7); /* no namespace b in the second row */
