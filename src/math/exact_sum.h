@@ -42,12 +42,28 @@ static inline void pl_exact_join(pl_exact_sum *sum, const pl_exact_sum *other) {
     pl_exact_carry(sum);
 }
 
-static inline double pl_exact_value(pl_exact_sum sum) {
-    double value = 0;
+/* The sum x 2^-down. */
+static inline double pl_exact_scaled(pl_exact_sum sum, int down) {
+    double value = 0, sign = 1;
     pl_exact_carry(&sum);
+    if (sum.limb[PL_EXACT_LIMBS - 1] < 0) { /* the limbs of the opposite have no borrow beyond the range of doubles */
+        for (unsigned i = 0; i < PL_EXACT_LIMBS; i++)
+            sum.limb[i] = -sum.limb[i];
+        pl_exact_carry(&sum);
+        sign = -1;
+    }
     for (unsigned i = PL_EXACT_LIMBS; i-- > 0;)
-        value += ldexp((double)sum.limb[i], 32 * (int)i - 1074);
-    return value;
+        if (sum.limb[i])
+            value += ldexp((double)sum.limb[i], 32 * (int)i - 1074 - down);
+    return sign * value;
+}
+
+static inline double pl_exact_value(pl_exact_sum sum) { return pl_exact_scaled(sum, 0); }
+
+/* The mean of `count` terms, which is finite even if their sum is not. */
+static inline double pl_exact_mean(pl_exact_sum sum, uint64_t count) {
+    double value = pl_exact_scaled(sum, 0);
+    return isfinite(value) ? value / (double)count : ldexp(pl_exact_scaled(sum, 64) / (double)count, 64);
 }
 
 #endif

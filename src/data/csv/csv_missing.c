@@ -234,7 +234,7 @@ static parley_status find_fillers(pl_csv *csv, pl_parser *parser, parley_error *
         pl_csv_column *column = &csv->columns[j];
         uint64_t known = csv->rows - csv->counts[j].missing - csv->counts[j].words;
         if (column->fill == PL_FILL_MEAN && known > 0 && known < csv->rows)
-            column->filler = pl_csv_rounded(csv, pl_exact_value(csv->sums[shared ? j : column->id]) / (double)known);
+            column->filler = pl_csv_rounded(csv, pl_exact_mean(csv->sums[shared ? j : column->id], known));
         if (column->fill == PL_FILL_MEDIAN && known < csv->rows)
             status = find_median(csv, parser, j, &column->filler, error);
     }

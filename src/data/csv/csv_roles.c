@@ -124,7 +124,7 @@ static void choose_fill(const pl_csv *csv, pl_csv_column *column, pl_csv_survey 
         (reading->missing == PL_MISSING_AUTO && mostly))
         return;
     uint64_t known = column->role == PL_DATES ? survey->words : survey->numbers;
-    column->filler = known ? pl_csv_rounded(csv, pl_exact_value(survey->sum) / (double)known) : 0;
+    column->filler = known ? pl_csv_rounded(csv, pl_exact_mean(survey->sum, known)) : 0;
     column->fill = reading->in_batches                     ? PL_FILL_KNOWN
                    : reading->missing == PL_MISSING_MEDIAN ? PL_FILL_MEDIAN
                                                            : PL_FILL_MEAN;

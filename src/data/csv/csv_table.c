@@ -184,7 +184,7 @@ static bool take_decimals(const json_t *all, pl_table *table) {
 static bool is_sound(const pl_table *table) {
     for (unsigned i = 0; i < table->count; i++) {
         const pl_treatment *column = &table->columns[i];
-        if (column->filled && !(fabs(column->fill) <= 3.4028234663852886e38))
+        if (column->filled && !isfinite(column->fill))
             return false;
         if (i > 0 && strcmp(column->name, column[-1].name) == 0)
             return false;
