@@ -37,6 +37,10 @@ static const pl_setting data_and_method[] = {
      AT(label_column)},
     {"weight_column", PL_WORD, PL_FOR_READING, "", .value_name = "COLUMN",
      .help = "CSV: name or number of a column with one non-negative weight per row", AT(weight_column)},
+    {"offset_column", PL_WORD, PL_FOR_LINEAR, "", .value_name = "COLUMN", .in_model = true,
+     .help = "name or number of a column of offsets, which are added to the prediction before the link: its "
+             "coefficient is 1, such as for log(exposure) with --loss poisson",
+     AT(offset_column)},
     {"categorical", PL_WORD, FOR_COLUMNS, "", .value_name = "COLUMNS",
      .help = "CSV: categorical columns, as names or numbers separated by commas; columns of words always are",
      AT(categorical)},

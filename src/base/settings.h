@@ -58,7 +58,7 @@ struct parley_settings {
     /* reading */
     const char *format;
     uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
-    const char *label_column, *weight_column, *categorical, *labels;
+    const char *label_column, *weight_column, *offset_column, *categorical, *labels;
     const char *columns, *ignore, *missing_words, *interactions;
     bool keep_names;
     const char *vocabulary, *spill, *stop_words;

@@ -120,7 +120,8 @@ typedef struct pl_reading {
     pl_header header;
     pl_separator separator;
     const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
-    const char *columns, *ignore, *missing_words, *interactions;     /* the same */
+    const char *offset_column;                                   /* the same; of the model, if the data are for one */
+    const char *columns, *ignore, *missing_words, *interactions; /* the same */
     pl_missing missing;
     bool hashed, keep_names;
     bool wide;          /* values are doubles, if the format reads them */

@@ -190,6 +190,8 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .separator = (pl_separator)settings->separator,
         .label_column = settings->label_column,
         .weight_column = settings->weight_column,
+        .offset_column = settings->offset_column,
+        .wide = *settings->offset_column != '\0',
         .categorical = settings->categorical,
         .labels = settings->labels,
         .hashed = settings->categories == PL_HASHED,

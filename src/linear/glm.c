@@ -75,7 +75,8 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .alpha = pl_linear_settings_of(settings)->alpha,
                     .standardise = settings->standardise,
                     .non_negative = pl_linear_settings_of(settings)->non_negative,
-                    .l1_ratio = pl_linear_settings_of(settings)->l1_ratio};
+                    .l1_ratio = pl_linear_settings_of(settings)->l1_ratio,
+                    .offset_column = PL_NO_OFFSET};
     glm->classes = 1;
     parley_status status = pl_glm_read_labels(glm, engine, settings, error);
     if (status != PARLEY_OK)
@@ -96,6 +97,7 @@ void pl_glm_close(pl_glm *glm) {
     pl_free(glm->base.factor);
     glm->norm2 = glm->scale = glm->scaled = glm->base.factor = NULL;
     glm->own_loss = NULL;
+    pl_offset_close(glm);
     pl_classes_close(glm);
 }
 
@@ -236,7 +238,7 @@ static void centre_chunk(const void *context, uint64_t begin, uint64_t end, doub
     double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], slope[PL_ROW_CHUNK], curvature[PL_ROW_CHUNK];
     double first = 0, second = 0, absolute = 0;
     for (uint64_t i = begin; i < end; i++) {
-        z[i - begin] = (rows->z ? rows->z[i] : 0.0) + rows->b;
+        z[i - begin] = (rows->z ? rows->z[i] : 0.0) + rows->b + pl_offset(rows->glm, i);
         y[i - begin] = pl_target(rows->glm, i);
     }
     if (rows->soft.mu == 0)
@@ -293,9 +295,9 @@ void pl_add_sides(const pl_glm *glm, uint64_t i, double t, double z, double loss
 static void side_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_glm *glm = rows->glm;
-    double y = pl_target(glm, i), t = rows->t[i], slope, curvature;
-    double loss = glm->loss->expand(glm->loss, rows->z[i] + rows->b, y, &slope, &curvature);
-    pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(glm->loss, t, y), sums);
+    double y = pl_target(glm, i), t = rows->t[i], offset = pl_offset(glm, i), slope, curvature;
+    double loss = glm->loss->expand(glm->loss, rows->z[i] + rows->b + offset, y, &slope, &curvature);
+    pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(glm->loss, t, y) + t * offset, sums);
 }
 
 /* Adds q loss*(-t), where t is given, or minus the slope, and scaled. */
@@ -306,7 +308,7 @@ static void conjugate_chunk(const void *context, uint64_t begin, uint64_t end, d
     double z[PL_ROW_CHUNK], y[PL_ROW_CHUNK], t[PL_ROW_CHUNK], value[PL_ROW_CHUNK], curvature[PL_ROW_CHUNK];
     for (uint64_t k = 0; k < count; k++) {
         y[k] = pl_target(rows->glm, begin + k);
-        z[k] = rows->z[begin + k] + rows->b;
+        z[k] = rows->z[begin + k] + rows->b + pl_offset(rows->glm, begin + k);
         t[k] = rows->t ? -rows->t[begin + k] : 0.0;
     }
     if (!rows->t && rows->soft.mu > 0)
@@ -317,7 +319,7 @@ static void conjugate_chunk(const void *context, uint64_t begin, uint64_t end, d
         t[k] *= -rows->scale[t[k] < 0];
     pl_loss_conjugates(loss, t, y, count, value);
     for (uint64_t k = 0; k < count; k++)
-        sums[0] += pl_share(rows->glm, begin + k) * value[k];
+        sums[0] += pl_share(rows->glm, begin + k) * (value[k] + t[k] * pl_offset(rows->glm, begin + k));
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_linear_evaluation *out) {
@@ -356,8 +358,8 @@ parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const dou
 static void constant_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     double slope, curvature;
-    sums[0] += pl_share(rows->glm, i) *
-               rows->glm->loss->expand(rows->glm->loss, rows->b, pl_target(rows->glm, i), &slope, &curvature);
+    sums[0] += pl_share(rows->glm, i) * rows->glm->loss->expand(rows->glm->loss, rows->b + pl_offset(rows->glm, i),
+                                                                pl_target(rows->glm, i), &slope, &curvature);
 }
 
 static void label_row(const void *context, uint64_t i, double *sums) {
@@ -378,7 +380,7 @@ static parley_status centre_labels(const pl_glm *glm, const pl_team *team, doubl
     parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
     if (glm->loss->log_link)
         *b = log(*b);
-    bool known = glm->loss->quadratic || glm->loss->log_link;
+    bool known = (glm->loss->quadratic || glm->loss->log_link) && !glm->offset;
     return status == PARLEY_OK && !known ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
 }
 
@@ -387,12 +389,15 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
     rows rows = {.glm = glm};
     double slope, curvature;
     parley_status status = PARLEY_OK;
-    if (glm->intercept == PL_FREE && glm->loss->labels == PL_LABELS_BINARY)
+    bool binary = glm->loss->labels == PL_LABELS_BINARY;
+    if (glm->intercept == PL_FREE && binary)
         rows.b = pl_best_constant(glm->loss, glm->upper);
     else if (glm->intercept == PL_FREE)
         status = centre_labels(glm, team, &rows.b, error);
+    if (glm->intercept == PL_FREE && binary && glm->offset)
+        status = pl_centre(glm, team, NULL, 1e-14, &rows.b, error);
     *b = rows.b;
-    if (status == PARLEY_OK && glm->loss->labels == PL_LABELS_REAL)
+    if (status == PARLEY_OK && (!binary || glm->offset))
         return pl_total_rows(team, constant_row, &rows, 1, objective, error);
     *objective = glm->upper * glm->loss->expand(glm->loss, rows.b, 1, &slope, &curvature) +
                  (1 - glm->upper) * glm->loss->expand(glm->loss, rows.b, -1, &slope, &curvature);
@@ -418,6 +423,7 @@ static void measure_row(const void *context, uint64_t i, double *sums) {
     double weight = glm->base.data->weight ? glm->base.data->weight[i] : 1.0, y = pl_target(glm, i);
     glm->norm2[i] =
         glm->scale ? scaled_norm2(glm, i) : pl_sparse_norm2(pl_values_from(x->values, begin), x->start[i + 1] - begin);
+    pl_offset_take(glm, i);
     sums[ROW_WEIGHT] += weight;
     sums[ROW_NORM] += weight * glm->norm2[i];
     sums[ROW_UPPER] += y > 0 ? weight : 0.0;
@@ -512,6 +518,8 @@ static double chosen_lambda(const pl_glm *glm) {
 parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
     glm->workers = team->workers;
     parley_status status = glm->standardise ? pl_standardise(glm, team, error) : PARLEY_OK;
+    if (status == PARLEY_OK)
+        status = pl_offset_measure(glm, error);
     if (status == PARLEY_OK)
         status = measure_rows(glm, team, error);
     if (status == PARLEY_OK && glm->classes > 1)

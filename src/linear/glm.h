@@ -55,8 +55,11 @@ typedef struct pl_glm {
     parley_data own;          /* the data, if they have class weights or centred columns */
     double *class_weight;     /* the weights of its rows */
     pl_centred centred;
-    pl_whole_table table; /* data that are a table */
-    pl_exclusive apart;   /* columns that no row has two of */
+    pl_whole_table table;   /* data that are a table */
+    pl_exclusive apart;     /* columns that no row has two of */
+    uint64_t offset_column; /* the column whose coefficient is known to be 1; PL_NO_OFFSET: none */
+    double *offset;         /* its values by row, which are added to margins where the loss sees them; NULL: none */
+    double *rest;           /* labels less the offsets, for losses of which that is all that they need; NULL: none */
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
@@ -81,7 +84,9 @@ void pl_glm_close(pl_glm *glm);
 parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
                                parley_error *error);
 
-/* penalty_factors.c: reads `factor` from the words of --penalty-factors. */
+/* penalty_factors.c: finds a column by its name, or by its number as messages have it. */
+bool pl_find_column(const parley_data *data, const char *word, uint64_t bytes, uint64_t *column);
+/* Reads `factor` from the words of --penalty-factors. */
 parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *error);
 
 static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->base.factor ? glm->base.factor[j] : 1.0; }
@@ -97,6 +102,9 @@ static inline double pl_pull(const pl_glm *glm, uint64_t j, double u) {
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
     return pl_loss_target(glm->loss, glm->base.data->label[row], glm->high);
 }
+
+/* What is added to the margin of a row before the loss sees it (offset.c). */
+static inline double pl_offset(const pl_glm *glm, uint64_t row) { return glm->offset ? glm->offset[row] : 0.0; }
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
     return (glm->base.data->weight ? glm->base.data->weight[row] : 1.0) / glm->base.total;
@@ -271,6 +279,14 @@ double pl_best_constant(const pl_loss *loss, double share);
 static inline pl_glm *pl_glm_of(const pl_problem *problem) {
     return problem->type == &pl_problem_linear ? (pl_glm *)problem : NULL;
 }
+
+/* offset.c: finds the column that --offset-column names. */
+#define PL_NO_OFFSET UINT64_MAX
+parley_status pl_offset_open(pl_glm *glm, const char *word, parley_error *error);
+/* Hides the column from the solvers, and makes room for the offsets of the rows, which pl_offset_take fills in. */
+parley_status pl_offset_measure(pl_glm *glm, parley_error *error);
+void pl_offset_take(const pl_glm *glm, uint64_t row);
+void pl_offset_close(pl_glm *glm);
 
 /* linear.c: the facts in summaries of a linear model. */
 void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out);

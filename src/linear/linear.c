@@ -35,6 +35,7 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
                                     parley_error *error) {
     const parley_data *data = glm->base.data;
     parley_data shifted = *data;
+    glm->centred.fixed = glm->offset_column == PL_NO_OFFSET ? 0 : glm->offset_column + 1;
     if (data->cells) {
         glm->centred.scales = glm->centred.common_scales = glm->centred.usual = 1;
         return PARLEY_OK;
@@ -53,9 +54,10 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
 static parley_status read_table(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     const parley_data *data = glm->base.data;
     bool as_is = data->cells && pl_takes_table(glm, settings);
+    bool free = glm->intercept == PL_FREE && !*settings->offset_column; /* offsets must not be shifted */
     if (!data->cells)
         return PARLEY_OK;
-    parley_status status = pl_whole_table_open(&glm->table, data, glm->intercept == PL_FREE, !as_is, error);
+    parley_status status = pl_whole_table_open(&glm->table, data, free, !as_is, error);
     if (status == PARLEY_OK && !as_is)
         status = pl_whole_table_convert(&glm->table, data, engine->threads, error);
     if (status == PARLEY_OK && !as_is)
@@ -99,6 +101,8 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     if (status == PARLEY_OK)
         status = read_table(glm, engine, settings, error);
     if (status == PARLEY_OK)
+        status = pl_offset_open(glm, settings->offset_column, error);
+    if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
     if (status == PARLEY_OK)
         status = find_exclusive(glm, engine, error);
@@ -117,11 +121,28 @@ static parley_status move(pl_problem *problem, const parley_data *data, parley_e
     pl_free(glm->class_weight); /* replaced by the weights of the moved rows */
     glm->class_weight = NULL;
     pl_centred_drop(&glm->centred); /* the moved rows are shifted */
+    pl_free(glm->rest);
+    glm->rest = NULL;
     return pl_glm_move(glm, data, error);
 }
 
 static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
     return pl_glm_measure(pl_glm_of(problem), team, error);
+}
+
+/* Gathers the offsets of all rows, as the norms of rows are. */
+static parley_status collect_offsets(pl_glm *glm, pl_engine *engine, const parley_data *dealt, parley_error *error) {
+    parley_data *rows = NULL;
+    double *offset = NULL;
+    if (!glm->offset)
+        return PARLEY_OK;
+    parley_status status = pl_columns_rows(engine, dealt, glm->offset, &rows, &offset, error);
+    parley_data_free(rows);
+    if (status != PARLEY_OK)
+        return status;
+    pl_free(glm->offset);
+    glm->offset = offset;
+    return status;
 }
 
 static parley_status collect(pl_problem *problem, pl_engine *engine, const parley_data *dealt, parley_data **out,
@@ -133,6 +154,7 @@ static parley_status collect(pl_problem *problem, pl_engine *engine, const parle
         return status;
     pl_free(glm->norm2);
     glm->norm2 = norm2;
+    status = collect_offsets(glm, engine, dealt, error);
     glm->base.data = *out;
     return status;
 }
@@ -185,6 +207,8 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
         model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
         model->intercept[c] -= absorbed(glm, model->coef + c * columns);
     }
+    if (glm->offset_column != PL_NO_OFFSET)
+        model->coef[glm->offset_column] = 1.0;
     if (classes > 1)
         memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
     if (glm->loss->together && glm->intercept == PL_FREE)
@@ -231,6 +255,8 @@ static parley_status accept_model(const pl_problem *problem, const parley_model 
     }
     if (status == PARLEY_OK)
         pl_unscale_columns(glm, w);
+    if (status == PARLEY_OK && glm->offset_column != PL_NO_OFFSET)
+        w[glm->offset_column] = 0;
     return status;
 }
 
@@ -294,20 +320,22 @@ static void describe_scales(const pl_glm *glm, pl_description *out) {
 
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
     const pl_glm *glm = pl_glm_of(problem);
-    char width[40] = "", lambda[40] = "falling";
+    char width[40] = "", lambda[40] = "falling", offset[80] = "";
     pl_linear_facts(glm->loss->name, glm->lambda, glm->l1_ratio, glm->intercept, out);
     if (glm->classes > 1)
         describe_classes(glm, settings, out);
     if (glm->loss->parameter)
         snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
+    if (*settings->offset_column)
+        snprintf(offset, sizeof offset, ", offset %.60s", settings->offset_column);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
     describe_scales(glm, out);
     if (glm->base.factor)
         pl_describe_line(out, "penalty factors: from %.6g to %.6g", glm->least_factor, glm->most_factor);
-    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s", glm->loss->name,
+    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s%s", glm->loss->name,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed,
-                     glm->non_negative ? ", non-negative" : "");
+                     glm->non_negative ? ", non-negative" : "", offset);
 }
 
 /* Whether the setting is the parameter of a loss. */

@@ -85,6 +85,7 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->classes = &model->classes;
     reading->model_bits = hash_bits(model);
     reading->table = pl_model_meta(model, "table");
+    reading->offset_column = pl_model_meta(model, "offset_column");
     const char *format = pl_model_meta(model, "documents_format");
     if (format && !reading->format) /* plain text is not recognised by content */
         reading->format = pl_format_find(format);

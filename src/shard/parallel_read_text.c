@@ -505,6 +505,7 @@ static parley_status finish(parsing *self, parley_data **out, parley_error *erro
 /* Lets the format inspect the head of the first input, on every rank. */
 static parley_status open_format(parsing *self, const pl_reading *reading, parley_error *error) {
     pl_parser *parser = &self->parser;
+    parser->wide = reading->wide && parser->format->wide;
     if (!parser->format->open)
         return PARLEY_OK;
     parley_status status = pl_source_open(self->inputs->list->path, parser->window_bytes, &parser->source, error);

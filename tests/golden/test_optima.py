@@ -44,6 +44,7 @@ from product import (
     write_svm,
 )
 from metrics import metric_cases
+from offsets import offset_cases
 from refusals import refusal_cases
 from evaluate import LOG_LINK, REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
@@ -598,7 +599,7 @@ def run_case(case, parley, root):
 
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
-    cases = [*around_cases(), *limit_cases(), *inference_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
+    cases = [*around_cases(), *limit_cases(), *inference_cases(), *offset_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases += class_cases(sparse_rows, draw_weights)
     cases += metric_cases()
     cases += matrix_cases(listed_losses(parley))

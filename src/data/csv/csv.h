@@ -33,6 +33,7 @@ typedef struct pl_csv_column {
     bool crossed;     /* part of an interaction */
     bool unnamed;     /* the first column, without a name: most likely the numbers of rows */
     bool identifies;  /* its text is kept, to identify rows */
+    bool offset;      /* named by --offset-column: a number that no row lacks */
 } pl_csv_column;
 
 /* What the head of the input shows of a column. */

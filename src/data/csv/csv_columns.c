@@ -379,6 +379,29 @@ static parley_status mark_id(pl_csv *csv, const char *path, const char *id, parl
     return PARLEY_OK;
 }
 
+/* Marks the column of offsets, which is a number that every row has. */
+static parley_status mark_offset(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    const char *offset = reading->offset_column;
+    bool by_place = reading->model_columns && !(reading->names && reading->names->count > 0);
+    if (!offset || !*offset || by_place)
+        return PARLEY_OK;
+    unsigned column = pl_csv_find(csv, offset, strlen(offset));
+    if (column == csv->count && reading->model_columns)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has no column %.60s, which holds the offsets that the model needs",
+                       path, offset);
+    if (column == csv->count)
+        return pl_csv_no_column(csv, path, "--offset-column", offset, strlen(offset), error);
+    if (column == csv->label || column == csv->weight)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--offset-column %s: this is the %s column of %s; name another column",
+                       offset, column == csv->label ? "label" : "weight", path);
+    if (strcmp(csv->columns[column].name, offset) != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--offset-column %s: give the name of the column, %.60s", offset,
+                       csv->columns[column].name);
+    csv->columns[column].offset = csv->columns[column].chosen = true;
+    csv->columns[column].dropped = csv->columns[column].categorical = false;
+    return PARLEY_OK;
+}
+
 static parley_status ask_for_label(const pl_csv *csv, const char *path, parley_error *error) {
     parley_error names;
     pl_csv_no_column(csv, path, "", "", 0, &names);
@@ -417,7 +440,7 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
         status = mark_id(csv, path, reading->id, error);
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK && reading->columns && *reading->columns; j++)
         csv->columns[j].dropped |= !csv->columns[j].chosen;
-    return status;
+    return status == PARLEY_OK ? mark_offset(csv, path, reading, error) : status;
 }
 
 static bool has_categories(const pl_csv *csv) {

@@ -13,6 +13,9 @@
 #define SAY_MISSING "%.0svalue of column %s is missing; --missing mean, median or zero replaces missing values"
 #define SAY_WORD "\"%s\" in the numeric column %s is not a number; any --missing but error treats it as missing"
 
+#define SAY_NO_OFFSET "%.0sthe offset in column %s is missing; every row needs one"
+#define SAY_ODD_OFFSET "\"%s\" in column %s is not a number; every row needs an offset"
+
 static unsigned all_columns(const pl_csv *csv) { return csv->count + csv->cross_count; }
 
 /* Counts a value of column j, and keeps the first such word as an example. */
@@ -35,8 +38,10 @@ bool pl_csv_unseen(pl_block *block, unsigned j, const pl_field *field) { return 
 bool pl_csv_fill(pl_block *block, unsigned j, const pl_field *field, bool odd) {
     const pl_csv *csv = block->state;
     const pl_csv_column *column = &csv->columns[j];
-    if (csv->refuse_missing) {
-        block->fault = (pl_fault){.format = odd ? SAY_WORD : SAY_MISSING,
+    if (csv->refuse_missing || column->offset) {
+        block->fault = (pl_fault){.format = column->offset ? (odd ? SAY_ODD_OFFSET : SAY_NO_OFFSET)
+                                            : odd          ? SAY_WORD
+                                                           : SAY_MISSING,
                                   .word = field->text,
                                   .stop = field->text + field->bytes,
                                   .name = column->name,

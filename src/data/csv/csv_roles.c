@@ -120,7 +120,7 @@ static pl_role role_of(const pl_csv *csv, unsigned j, pl_date_order *order) {
 static void choose_fill(const pl_csv *csv, pl_csv_column *column, pl_csv_survey *survey, const pl_reading *reading) {
     uint64_t values = survey->numbers + survey->words;
     bool mostly = survey->missing > values;
-    if (reading->missing == PL_MISSING_ZERO || reading->missing == PL_MISSING_REFUSED ||
+    if (column->offset || reading->missing == PL_MISSING_ZERO || reading->missing == PL_MISSING_REFUSED ||
         (reading->missing == PL_MISSING_AUTO && mostly))
         return;
     uint64_t known = column->role == PL_DATES ? survey->words : survey->numbers;
@@ -200,6 +200,9 @@ parley_status pl_csv_roles(pl_csv *csv, const pl_reading *reading, const char *p
     csv->named_labels = csv->label < csv->count && csv->survey[csv->label].words > 0;
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
         pl_csv_column *column = &csv->columns[j];
+        if (column->offset && csv->survey[j].words > 0)
+            return pl_fail(error, PARLEY_BAD_INPUT, "--offset-column %.60s: this column of %s has words, not numbers",
+                           column->name, path);
         column->role = role_of(csv, j, &column->order);
         if (!is_numeric(column->role))
             continue;

@@ -40,7 +40,7 @@ static void expand_task(void *context, unsigned task) {
         uint64_t count = end - begin < PL_ROW_CHUNK ? end - begin : PL_ROW_CHUNK;
         double *curvature = self->metric + begin;
         for (uint64_t i = 0; i < count; i++) {
-            z[i] = pass->v[begin + i] + self->b;
+            z[i] = pass->v[begin + i] + self->b + pl_offset(glm, begin + i);
             y[i] = pl_target(glm, begin + i);
         }
         pl_expand_rows(glm->loss, z, y, count, self->loss + begin, self->slope + begin, curvature);
@@ -75,7 +75,7 @@ static void scale_task(void *context, unsigned task) {
 static void side_row(const void *context, uint64_t i, double *sums) {
     const row_pass *pass = context;
     const pl_scd *self = pass->scd;
-    double z = pass->v[i] + self->b, slope = self->slope[i];
+    double z = pass->v[i] + self->b, slope = self->slope[i]; /* the offset cancels */
     pl_add_sides(self->glm, i, -slope, pass->v[i], self->loss[i], slope * z - self->loss[i], sums);
 }
 
@@ -83,8 +83,8 @@ static void side_row(const void *context, uint64_t i, double *sums) {
 static void conjugate_row(const void *context, uint64_t i, double *sums) {
     const row_pass *pass = context;
     const pl_glm *glm = pass->scd->glm;
-    double t = -pass->scd->slope[i];
-    sums[0] += pl_share(glm, i) * glm->loss->conjugate(glm->loss, pass->scale[t > 0] * t, pl_target(glm, i));
+    double t = -pass->scd->slope[i] * pass->scale[pass->scd->slope[i] < 0];
+    sums[0] += pl_share(glm, i) * (glm->loss->conjugate(glm->loss, t, pl_target(glm, i)) + t * pl_offset(glm, i));
 }
 
 static void square_row(const void *context, uint64_t i, double *sums) {

@@ -134,7 +134,7 @@ static void begin_part(void *context, unsigned part) {
     double loss = 0, mass = 0;
     for (uint64_t i = rows * part / pass->parts; i < end; i++) {
         double q = pl_share(self->glm, i);
-        worker->z[i] = self->v[i] + self->b;
+        worker->z[i] = self->v[i] + self->b + pl_offset(self->glm, i);
         worker->slope[i] = q * self->slope[i];
         worker->curvature[i] = self->metric[i];
         worker->change[i] = 0;

@@ -55,7 +55,7 @@ static void step_row(pl_sdca *self, pl_stepper *stepper, uint64_t i) {
     else
         u_sum = glm->base.l1 > 0 ? pl_sparse_dot_soft(index, values, count, stepper->seen, glm->base.l1)
                                  : pl_sparse_dot(index, values, count, stepper->seen);
-    double z = u_sum * stepper->inverse + intercept(self, stepper->seen, 0);
+    double z = u_sum * stepper->inverse + intercept(self, stepper->seen, 0) + pl_offset(glm, i);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
     stepper->stepped += count;

@@ -26,8 +26,8 @@ static void slope_task(void *context, unsigned task) {
                 pl_classes_slopes(self->glm, i, self->z, starting->b, self->t);
                 continue;
             }
-            self->glm->loss->expand(self->glm->loss, self->z[i] + starting->b[0], pl_target(self->glm, i), &slope,
-                                    &curvature);
+            self->glm->loss->expand(self->glm->loss, self->z[i] + starting->b[0] + pl_offset(self->glm, i),
+                                    pl_target(self->glm, i), &slope, &curvature);
             self->t[i] = -slope;
         }
 }

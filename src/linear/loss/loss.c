@@ -89,6 +89,8 @@ bool pl_loss_at(unsigned number, pl_entry *entry) {
     return number < pl_losses_count;
 }
 
+bool pl_loss_of_difference(const pl_loss *loss) { return loss->labels == PL_LABELS_REAL && !loss->log_link; }
+
 bool pl_loss_bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 
 bool pl_loss_gives_probabilities(const pl_loss *loss) { return loss->probability || loss->together; }

@@ -98,7 +98,8 @@ double pl_loss_of_label(const pl_loss *loss, double label);
 /* The change of b that makes the sum of slopes 0, given the ratio of that sum and the sum of curvatures: exact with a
  * log link, where the sum is A exp((2 - power) b) - B exp((1 - power) b), otherwise Newton's step. */
 double pl_loss_centring_step(const pl_loss *loss, double ratio);
-bool pl_loss_bounded(const pl_loss *loss); /* smooth, and with bounded curvature */
+bool pl_loss_of_difference(const pl_loss *loss); /* whether it depends on z - y only */
+bool pl_loss_bounded(const pl_loss *loss);       /* smooth, and with bounded curvature */
 bool pl_loss_gives_probabilities(const pl_loss *loss);
 double pl_loss_step_curvature(const pl_loss *loss); /* for steps of a safe rate: the bound, or 1 without one */
 double pl_loss_steepest(const pl_loss *loss);       /* the largest absolute slope, far from the label */

@@ -49,7 +49,7 @@ static void add_part(const void *context, const pl_part *part, double *sums) {
     double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : pass->w[glm->base.size - 1], slope, bend;
     for (pl_walk rows = pl_walk_entries(glm->base.data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
-            double y = pl_target(glm, i), z = pl_row_dot(glm, i, pass->w) + b, q = pl_share(glm, i);
+            double y = pl_target(glm, i), z = pl_row_dot(glm, i, pass->w) + b + pl_offset(glm, i), q = pl_share(glm, i);
             glm->loss->expand(glm->loss, z, y, &slope, &bend);
             add_row(glm, i, q * bend, sums);
             sums[glm->base.size * glm->base.size] += q * (y - z) * (y - z);
@@ -75,6 +75,10 @@ static double fill_variances(const pl_glm *glm, const double *root, double *room
     for (uint64_t j = 0; j < size; j++) {
         for (uint64_t k = 0; k < size; k++)
             a[k] = k == j;
+        if (j == glm->offset_column) { /* it is known */
+            out[j] = 0;
+            continue;
+        }
         double variance = spread_of(glm, root, a, solution), scale = pl_column_scale(glm, j);
         trace += 1.0 - pl_l2_at(&glm->base, j) * solution[j];
         out[j] = scale * scale * variance;
@@ -92,6 +96,8 @@ static double fill_variances(const pl_glm *glm, const double *root, double *room
  * in a pivot that nearly vanishes. `diagonal` is room. */
 static bool factor(const pl_glm *glm, double *matrix, double *diagonal) {
     uint64_t size = glm->base.size;
+    if (glm->offset_column < size) /* it is hidden */
+        matrix[glm->offset_column * size + glm->offset_column] = 1.0;
     for (uint64_t j = 0; j < size; j++)
         diagonal[j] = matrix[j * size + j] += pl_l2_at(&glm->base, j);
     if (!pl_cholesky(matrix, size))

@@ -59,6 +59,8 @@ parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, 
         uint64_t j = !constant ? n : n == 0 ? model->columns : n - 1; /* the intercept comes first */
         char number[24];
         parley_model_certainty(model, j, &it, NULL);
+        if (it.standard_error == 0 && it.coefficient == 1) /* an offset, which is not estimated */
+            continue;
         const pl_view_cell cells[] = {{"coefficient", &it.coefficient, 1, 1, false, false, false, NULL},
                                       {"std_error", &it.standard_error, 1, 1, false, false, false, NULL},
                                       {isinf(it.degrees) ? "z" : "t", &it.statistic, 1, 1, false, false, false, NULL},

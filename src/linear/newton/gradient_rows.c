@@ -91,11 +91,12 @@ static void add_sides(pl_gradient *self, unsigned task, uint64_t begin, uint64_t
     bool own = self->soft.mu == 0 && !self->t; /* the slope is that of the loss itself at z */
     double *sums = self->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
     for (uint64_t k = 0; k < count; k++) {
-        double slope = rows->slope[k],
+        double slope = rows->slope[k], offset = pl_offset(glm, begin + k),
                conjugate = own ? pl_loss_conjugate_at(loss, rows->z[k], rows->y[k], rows->loss[k], slope)
                                : loss->conjugate(loss, -slope, rows->y[k]);
+        conjugate -= slope * offset;
         if (glm->intercept == PL_FREE)
-            pl_add_sides(glm, begin + k, -slope, rows->z[k] - self->b[0], rows->loss[k], conjugate, sums);
+            pl_add_sides(glm, begin + k, -slope, rows->z[k] - self->b[0] - offset, rows->loss[k], conjugate, sums);
         else {
             losses += rows->q[k] * rows->loss[k];
             conjugates += rows->q[k] * conjugate;
@@ -109,7 +110,7 @@ static void add_sides(pl_gradient *self, unsigned task, uint64_t begin, uint64_t
 static void add_chunk(pl_gradient *self, unsigned task, uint64_t begin, uint64_t end) {
     chunk_values rows;
     for (uint64_t i = begin; i < end; i++)
-        rows.z[i - begin] = self->z[i] + self->b[0];
+        rows.z[i - begin] = self->z[i] + self->b[0] + pl_offset(self->glm, i);
     expand_chunk(self, begin, end - begin, false, &rows);
     for (uint64_t i = begin; i < end && self->t; i++)
         rows.slope[i - begin] = -self->t[i];
@@ -233,7 +234,7 @@ static void sample_row(pl_gradient *self, unsigned task, uint64_t i, double scal
         pl_plain_adds(self->glm, i, slope, pl_gradient_sum(self, task));
         return;
     }
-    row.z[0] = self->b[0] + pl_row_dot(self->glm, i, self->w);
+    row.z[0] = self->b[0] + pl_row_dot(self->glm, i, self->w) + pl_offset(self->glm, i);
     expand_chunk(self, i, 1, true, &row);
     row.slope[0] *= q;
     row.curvature[0] *= q;
@@ -276,7 +277,7 @@ void pl_gradient_recentre_task(void *context, unsigned task) {
         if (classes > 1)
             continue;
         for (uint64_t i = rows.begin; i < rows.end; i++)
-            at.z[i - rows.begin] = self->z[i] + self->b[0];
+            at.z[i - rows.begin] = self->z[i] + self->b[0] + pl_offset(self->glm, i);
         expand_chunk(self, rows.begin, rows.end - rows.begin, true, &at);
         for (uint64_t i = rows.begin; i < rows.end; i++)
             self->centre[i] = -at.slope[i - rows.begin];
@@ -370,7 +371,8 @@ static void probe_chunk(const void *context, uint64_t begin, uint64_t end, doubl
     chunk_values rows;
     double losses = 0, along = 0;
     for (uint64_t i = begin; i < end; i++)
-        rows.z[i - begin] = self->z[i] + self->b[0] + trial->gamma * (self->dz[i] + self->db[0]);
+        rows.z[i - begin] =
+            self->z[i] + self->b[0] + trial->gamma * (self->dz[i] + self->db[0]) + pl_offset(self->glm, i);
     expand_chunk(self, begin, end - begin, self->slopes_only, &rows);
     for (uint64_t i = begin; i < end; i++) {
         uint64_t k = i - begin;

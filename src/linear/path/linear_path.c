@@ -98,7 +98,7 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
     if (glm->classes > 1)
         pl_classes_visit(glm, i, slopes->z, slopes->b, NULL, a, NULL);
     else
-        glm->loss->expand(glm->loss, *slopes->b, pl_target(glm, i), a, &curvature);
+        glm->loss->expand(glm->loss, *slopes->b + pl_offset(glm, i), pl_target(glm, i), a, &curvature);
     for (uint64_t c = 0; c < glm->classes; c++)
         a[c] *= pl_share(glm, i);
 }

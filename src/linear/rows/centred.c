@@ -132,6 +132,8 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
             squares += all[end].weight * value * value;
             weight += all[end].weight;
         }
+        if ((uint64_t)all[first].column + 1 == centred->fixed)
+            continue;
         sum += squares;
         if (squares > 0)
             scale[columns++] = sqrt(squares / weight);
@@ -158,12 +160,12 @@ static double rounded(double mean, double deviation) {
 }
 
 /* Chooses the columns to shift, from the sampled entries of all ranks sorted by column. Returns their number. */
-static uint64_t choose(const sampled *all, uint64_t count, double total, double *shift) {
+static uint64_t choose(const sampled *all, uint64_t count, double total, uint64_t fixed, double *shift) {
     uint64_t chosen = 0;
     sampled_column column;
     for (uint64_t first = 0; first < count; first = column.end) {
         column = describe(all, count, first, total);
-        bool there = column.weight >= LEAST_SHARE * total;
+        bool there = column.weight >= LEAST_SHARE * total && (uint64_t)all[first].column + 1 != fixed;
         if (!there || !(fabs(column.mean) > FAR * column.deviation))
             continue;
         shift[(uint64_t)all[first].column] = rounded(column.mean, column.deviation);
@@ -223,7 +225,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
     for (uint64_t row = 0; row < rows; row++)
         total += all[row].weight;
     if (status == PARLEY_OK && free && total > 0)
-        *chosen = choose(all + rows, count - rows, total, centred->shift);
+        *chosen = choose(all + rows, count - rows, total, centred->fixed, centred->shift);
     if (*chosen > 0 && !is_worth_it(all + rows, count - rows, total, centred->shift)) {
         memset(centred->shift, 0, data->x.columns * sizeof *centred->shift);
         *chosen = 0;

@@ -13,6 +13,7 @@ typedef struct pl_centred {
     double scales;        /* how much the scales of columns differ: the largest or smallest against the median */
     double common_scales; /* the same for columns with entries in many rows, unlike the rare words of texts */
     double mean_square;   /* mean of |x|^2 over rows; 0 if it is not known */
+    uint64_t fixed;       /* input: 1 + a column that is neither shifted nor compared; 0: none */
     pl_span start, index, value;
     pl_spread *spread; /* of the shifted rows */
 } pl_centred;

@@ -18,8 +18,7 @@ static parley_status check_factor(double factor, const char *of, int bytes, parl
                          "--penalty-factors: the factor of %.*s must be 0 or more, and at most 1e100", bytes, of);
 }
 
-/* Finds a column by its name, or by its number as messages have it. */
-static bool find_column(const parley_data *data, const char *word, uint64_t bytes, uint64_t *column) {
+bool pl_find_column(const parley_data *data, const char *word, uint64_t bytes, uint64_t *column) {
     for (uint64_t j = 0; j < data->names.count; j++) {
         pl_name name = pl_names_at(&data->names, j);
         if (name.bytes == bytes && memcmp(name.text, word, bytes) == 0) {
@@ -45,7 +44,7 @@ static parley_status read_pair(const parley_data *data, const char **word, doubl
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--penalty-factors: %.40s is not NAME=F; give pairs such as age=0,income=2, or a file", *word);
     uint64_t bytes = (uint64_t)(equals - 1 - *word);
-    if (!find_column(data, *word, bytes, &column))
+    if (!pl_find_column(data, *word, bytes, &column))
         return pl_fail(error, PARLEY_BAD_USAGE, "--penalty-factors: %s has no column %.*s", data->path, (int)bytes,
                        *word);
     parley_status status = check_factor(value, *word, (int)bytes, error);

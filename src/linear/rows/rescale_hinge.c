@@ -34,7 +34,7 @@ static void try_chunk(const void *context, uint64_t begin, uint64_t end, double 
         y[i - begin] = pl_target(at->glm, i);
     for (unsigned k = 0; k < TRIALS; k++) {
         for (uint64_t i = begin; i < end; i++)
-            z[i - begin] = at->c[k] * (at->z[i] + at->b) + at->d[k];
+            z[i - begin] = at->c[k] * (at->z[i] + at->b) + at->d[k] + pl_offset(at->glm, i);
         pl_expand_rows(at->glm->loss, z, y, end - begin, value, slope, curvature);
         for (uint64_t i = begin; i < end; i++)
             sums[k] += pl_share(at->glm, i) * value[i - begin];

@@ -455,6 +455,9 @@ parley_status pl_online_check(const parley_settings *settings, parley_error *err
                        "--standardise needs a pass over all rows in advance, but a stream is read once; leave it out, "
                        "since the rates of "
                        "--preset online do not depend on the units of columns, or use --preset ma-sgd");
+    if (*settings->offset_column)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--offset-column does not work with --preset online; use --preset ma-sgd, or auto");
     if (settings->schedule != PL_ANY && settings->schedule < PL_ADAGRAD)
         return pl_fail(error, PARLEY_BAD_USAGE, "--preset online supports only --schedule normalised or adagrad");
     return PARLEY_OK;

@@ -105,8 +105,8 @@ static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
 static double row_loss(const pl_sgd *sgd, uint64_t i) {
     const pl_glm *glm = sgd->glm;
     double slope, curvature, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->base.data->x.columns];
-    return pl_share(glm, i) *
-           glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b, pl_target(glm, i), &slope, &curvature);
+    return pl_share(glm, i) * glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b + pl_offset(glm, i),
+                                                pl_target(glm, i), &slope, &curvature);
 }
 
 /* Loss of a worker's part of the sample. Rows at random distances: labels in files may take turns. */

@@ -133,7 +133,8 @@ static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double 
     float rate_b = 0;
     pl_cell_row row = cell_row(glm, worker, i);
     pl_cell_row constant = {&b, {NULL, NULL}, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
-    double z = cells_margin(glm, worker, &row), weight = weight_of(sgd, worker, i), y = pl_target(glm, i);
+    double z = cells_margin(glm, worker, &row) + pl_offset(glm, i), weight = weight_of(sgd, worker, i),
+           y = pl_target(glm, i);
     double slope = -slope_at(sgd, worker, i, z, 0.0);
     float slope2 = (float)(slope * slope * weight);
     bool normalised = sgd->schedule == PL_NORMALISED;
@@ -174,15 +175,15 @@ static double shared_margin(const pl_sgd *sgd, uint64_t i) {
 double pl_sgd_margin(const pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i) {
     const pl_glm *glm = sgd->glm;
     if (sgd->in_place)
-        return shared_margin(sgd, i);
+        return shared_margin(sgd, i) + pl_offset(glm, i);
     if (worker->cells) {
         pl_cell_row row = cell_row(glm, worker, i);
-        return cells_margin(glm, worker, &row);
+        return cells_margin(glm, worker, &row) + pl_offset(glm, i);
     }
     double z = pl_row_dot(glm, i, worker->u);
     if (glm->intercept == PL_PENALISED)
         z += worker->u[glm->base.data->x.columns];
-    return worker->s * z + worker->b;
+    return worker->s * z + worker->b + pl_offset(glm, i);
 }
 
 void pl_sgd_begin(pl_sgd *sgd, pl_sgd_worker *worker) {
