@@ -246,6 +246,117 @@ static void numbers_may_have_commas(void **state) {
     parley_data_free(data);
 }
 
+/* Parses `rows` rows of a first column, a number and a label; cell number i % count is the i-th value. */
+static parley_data *parse_cells(const char *const *cells, unsigned count, unsigned rows, const pl_reading *reading) {
+    char *text = malloc(64 + rows * 80), *p = text + sprintf(text, "a,b,y\n");
+    for (unsigned i = 0; i < rows; i++)
+        p += sprintf(p, "\"%s\",%u,%u\n", cells[i % count], i % 7 * (i % 3), i % 2);
+    *told = '\0';
+    parley_data *data = parse_as(text, strlen(text), reading);
+    free(text);
+    return data;
+}
+
+static void assert_column(const char *const *cells, unsigned count, const char *names, const char *sentence,
+                          const char *remembered) {
+    const pl_reading reading = {.format = &pl_format_csv, .tell = hear_all};
+    parley_data *data = parse_cells(cells, count, 60, &reading);
+    assert_string_equal(names_of(&data->names), names);
+    if (!strstr(told, sentence) || !strstr(data->table, remembered))
+        fail_msg("%s%s", told, data->table);
+    parley_data_free(data);
+}
+
+static void amounts_of_one_unit_are_numbers(void **state) {
+    (void)state;
+    static const char *const weights[] = {"12.8 kg", "7kg", "9", "1.5 KG"};
+    assert_column(weights, 4, "a|b|", "a (such as 12.8 kg) read as numbers, without units and marks",
+                  "\"units\":{\"a\":\"kg\"}");
+    static const char *const prices[] = {"$1,443.75", "($20)", "$0.99", "7"};
+    assert_column(prices, 4, "a|b|", "a read with commas between thousands; a (such as $1,443.75) read", "\"a\":\"$\"");
+    static const char *const signs[] = {"(1765)", "12", "1 764"};
+    assert_column(signs, 3, "a|b|", "a (such as (1765)) read", "\"units\":{\"a\":\"\"}");
+    static const char *const limits[] = {"<5", "7", "9", "11"};
+    assert_column(limits, 4, "a|b|", "a has bounds, which are read as if they were values", "\"bounded\":[\"a\"]");
+    static const char *const times[] = {"16:25", "16:25:30", "9:00"};
+    assert_column(times, 3, "a|b|", "a read as times, in hours", "\"dates\":{\"a\":\"clock\"}");
+    static const char *const days[] = {"1 Mar 2023", "Mar 2, 2023", "-"};
+    assert_column(days, 3, "a|b|", "a read as a date", "\"dates\":{\"a\":\"year first\"}");
+    static const char *const either[] = {"01/03/2023", "02/04/2023"};
+    assert_column(either, 2, "a|b|", "a read as dates with the month first, although no value shows it", "month first");
+    static const char *const shown[] = {"01/03/2023", "25/04/2023"};
+    assert_column(shown, 2, "a|b|", "a read as a date", "day first");
+}
+
+static void units_that_differ_stay_words(void **state) {
+    (void)state;
+    static const char *const mixed[] = {"2 kg", "500 g"};
+    assert_column(mixed, 2, "a=2 kg|a=500 g|b|",
+                  "a (kg, g) not read as numbers, because the units differ; use one unit", "{");
+    static const char *const factors[] = {"5%", "0.05"}; /* numbers without a factor are other numbers */
+    assert_column(factors, 2, "a=0.05|a=5%|b|", "", "{");
+    static const char *const bounds[] = {"<=50K", ">50K"};
+    assert_column(bounds, 2, "a=<=50K|a=>50K|b|", "", "{");
+    static const char *const houses[] = {"12", "12", "12", "12A"};
+    assert_column(houses, 4, "a=12|a=12A|b|", "", "{");
+    static const char *const ranges[] = {"18-24", "25-34", "<18", "65+"};
+    assert_column(ranges, 4, "a=18-24|a=25-34|a=65+|a=<18|b|", "", "{");
+}
+
+static void words_for_missing_values_are_found_in_columns_of_numbers(void **state) {
+    (void)state;
+    static const char *const blanks[] = {"1", "2", "-", "missing", "5"};
+    assert_column(blanks, 5, "a|b|", "missing values: a 24 (mean 2.66667)", "\"fill\":{\"a\":2.6666");
+    static const char *const few[] = {"1 kg", "2 kg", "3 kg", "4 kg", "5 kg", "6 kg", "7 kg", "8 kg", "9 kg", "heavy"};
+    assert_column(few, 10, "a|b|", "words in columns of numbers, which count as missing: a 6 (such as heavy)",
+                  "\"kg\"");
+    static const char *const others[] = {"1 kg", "2 kg", "3 kg", "4 kg", "heavy"};
+    assert_column(others, 5, "a=1 kg|a=2 kg|a=3 kg|a=4 kg|a=heavy|b|", "", "{");
+    static const char *const marks[] = {"-", "+"};
+    assert_column(marks, 2, "a=+|a=-|b|", "", "{");
+    static const char *const checks[] = {"1", "1", "-"}; /* numbers that do not vary tell nothing */
+    assert_column(checks, 3, "a=-|a=1|b|", "", "{");
+}
+
+static void a_model_reads_amounts_as_in_training(void **state) {
+    (void)state;
+    static const char *const weights[] = {"12 kg", "7 kg", "<9 kg", "40 kg"};
+    pl_reading reading = {.format = &pl_format_csv};
+    parley_data *data = parse_cells(weights, 4, 40, &reading);
+    const pl_reading again = {.format = &pl_format_csv,
+                              .missing = PL_MISSING_ZERO,
+                              .model_columns = 2,
+                              .names = &data->names,
+                              .table = data->table};
+    assert_rows("b,a,y\n1,5 kg,1\n1,6,0\n1,7 g,1\n1,<8 kg,1\n1,-,1\n", &again,
+                "1|0:5 1:1\n0|0:6 1:1\n1|1:1\n1|0:8 1:1\n1|1:1\n");
+    assert_rows("b,a,y\n1,7 g,1\n", &again, "1|1:1\n"); /* this file alone would tell grams */
+    parley_data_free(data);
+    data = parse_string("y,a\n1,5\n0,7\n", &reading);
+    const pl_reading plain = {.format = &pl_format_csv,
+                              .missing = PL_MISSING_ZERO,
+                              .model_columns = 1,
+                              .names = &data->names,
+                              .table = data->table};
+    assert_rows("y,a\n1,5 kg\n0,\"1,007\"\n1,1 008\n", &plain, "1|\n0|0:1007\n1|0:1008\n");
+    parley_data_free(data);
+}
+
+static void labels_may_be_amounts_but_few_are_classes(void **state) {
+    (void)state;
+    char text[4096], *p = text + sprintf(text, "a,y\n");
+    for (unsigned i = 0; i < 40; i++)
+        p += sprintf(p, "%u,\"$%u,%03u.50\"\n", i % 7, i + 1, i);
+    *p = '\0';
+    parley_data *data = parse_string(text, &csv);
+    assert_int_equal(data->classes.count, 0);
+    assert_true(data->label[3] == 4003.5);
+    parley_data_free(data);
+    data = parse_string("a,y\n1,<=50K\n2,>50K\n3,>50K\n", &csv);
+    assert_string_equal(names_of(&data->classes), "<=50K|>50K|");
+    parley_data_free(data);
+}
+
 static void missing_values_are_filled(void **state) {
     (void)state;
     const char *text = "a,w,y\n1,red,1\n,blue,0\n5,,1\n9,red,0\n";
@@ -374,6 +485,11 @@ int main(void) {
         cmocka_unit_test(identifiers_are_left_out_and_dates_are_numbers),
         cmocka_unit_test(a_first_column_without_a_name_may_number_the_rows),
         cmocka_unit_test(numbers_may_have_commas),
+        cmocka_unit_test(amounts_of_one_unit_are_numbers),
+        cmocka_unit_test(units_that_differ_stay_words),
+        cmocka_unit_test(words_for_missing_values_are_found_in_columns_of_numbers),
+        cmocka_unit_test(a_model_reads_amounts_as_in_training),
+        cmocka_unit_test(labels_may_be_amounts_but_few_are_classes),
         cmocka_unit_test(missing_values_are_filled),
         cmocka_unit_test(interactions_are_products),
         cmocka_unit_test(columns_are_matched_by_name),

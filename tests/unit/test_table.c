@@ -28,29 +28,88 @@ static void dates_are_years_since_2000(void **state) {
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_true(isnan(years(wrong[i], PL_YEAR_FIRST)));
     assert_true(isnan(years("13/01/2024", PL_MONTH_FIRST)));
-    assert_true(isnan(years("1/1/24", PL_MONTH_FIRST)));
+    assert_true(years("2/1/24", PL_MONTH_FIRST) == years("2024-02-01", PL_YEAR_FIRST));
+    assert_true(years("02/01/69", PL_DAY_FIRST) == years("1969-01-02", PL_YEAR_FIRST));
+    assert_true(isnan(years("1.2.10", PL_DAY_FIRST)));
+    assert_true(isnan(years("01.02.2010", PL_MONTH_FIRST)));
+}
+
+static void dates_may_have_names(void **state) {
+    (void)state;
+    static const char *const same[] = {"1 Mar 2023",
+                                       "Mar 1, 2023",
+                                       "March 1 2023",
+                                       "01-MAR-23",
+                                       "1st March 2023",
+                                       "Mar 2023",
+                                       "Wed, 01 Mar 2023",
+                                       "2023 Mar 1",
+                                       "Wednesday 1 March 2023",
+                                       "2023-03",
+                                       "01MAR2023",
+                                       "1. March 2023",
+                                       "Mar 1, 2023 00:00",
+                                       "2023/03",
+                                       "1 Mar 2023 12:00 AM",
+                                       "Mar 1, 2023 00:00 UTC"};
+    for (unsigned i = 0; i < sizeof same / sizeof *same; i++)
+        assert_true(years(same[i], PL_YEAR_FIRST) == years("2023-03-01", PL_YEAR_FIRST));
+    assert_true(years("1 Mar 2023", PL_DAY_FIRST) == years("Mar 1, 2023", PL_MONTH_FIRST));
+    assert_true(years("Q2 2023", PL_YEAR_FIRST) == years("2023-04-01", PL_YEAR_FIRST));
+    assert_true(years("2023Q4", PL_YEAR_FIRST) == years("2023-10-01", PL_YEAR_FIRST));
+    assert_true(years("3/1/2023 4:25 PM", PL_MONTH_FIRST) == years("2023-03-01T16:25", PL_YEAR_FIRST));
+    static const char *const wrong[] = {
+        "Mar", "1 Mar", "32 Mar 2023",         "Mar 1",       "Marc 1 20233", "1 M 2023", "may", "Mar 202", "Q5 2023",
+        "Q1",  "2023Q", "1 Mar 2023 13:00 PM", "29 Feb 2023", "12 2023",      "room 7"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_true(isnan(years(wrong[i], PL_YEAR_FIRST)));
+}
+
+static void clocks_are_hours(void **state) {
+    (void)state;
+    assert_true(years("16:30", PL_CLOCK) == 16.5);
+    assert_true(years("16:30:36", PL_CLOCK) == 16.51);
+    assert_true(years("4:30 PM", PL_CLOCK) == 16.5);
+    assert_true(years("12:15am", PL_CLOCK) == 0.25);
+    assert_true(years("4 pm", PL_CLOCK) == 16);
+    assert_true(years("125:15", PL_CLOCK) == 125.25);
+    assert_true(years("-0:30", PL_CLOCK) == -0.5);
+    assert_true(years("2 days 01:30:00", PL_CLOCK) == 49.5);
+    assert_true(years("1 day, 1:30:00", PL_CLOCK) == 25.5);
+    assert_true(fabs(years("0:00:01.5", PL_CLOCK) - 1.5 / 3600) < 1e-18);
+    static const char *const wrong[] = {"",      "16",   "4:3",    "16:60",  "16:30:61",
+                                        "13 pm", "0 am", "16:30x", "16:30:", ":30"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_true(isnan(years(wrong[i], PL_CLOCK)));
 }
 
 static void a_table_is_written_and_read_back(void **state) {
     (void)state;
-    pl_treatment columns[] = {{"\xc3\xa4ge", PL_NUMBERS, PL_YEAR_FIRST, true, 1.0 / 3, PL_DECIMAL_COMMA},
-                              {"y", PL_LABELS, PL_YEAR_FIRST, false, 0, PL_GROUPED},
-                              {"a \"b\"", PL_IGNORED, PL_YEAR_FIRST, false, 0, PL_DECIMAL_POINT},
-                              {"when", PL_DATES, PL_DAY_FIRST, true, -7, PL_DECIMAL_POINT},
-                              {"w", PL_WEIGHTS, PL_YEAR_FIRST, false, 0, PL_DECIMAL_POINT},
-                              {"x", PL_NUMBERS, PL_YEAR_FIRST, false, 0, PL_DECIMAL_COMMA}};
-    pl_table table = {columns, 6, ';', true, "-,x", "a:b"}, again;
+    pl_treatment columns[] = {
+        {.name = "\xc3\xa4ge", .role = PL_NUMBERS, .filled = true, .fill = 1.0 / 3, .decimals = PL_DECIMAL_COMMA},
+        {.name = "y", .role = PL_LABELS, .decimals = PL_GROUPED, .unit = "$"},
+        {.name = "a \"b\"", .role = PL_IGNORED},
+        {.name = "when", .role = PL_DATES, .order = PL_DAY_FIRST, .filled = true, .fill = -7},
+        {.name = "w", .role = PL_WEIGHTS, .unit = ""},
+        {.name = "x", .role = PL_NUMBERS, .decimals = PL_DECIMAL_COMMA, .unit = "kg", .bounded = true},
+        {.name = "at", .role = PL_DATES, .order = PL_CLOCK},
+        {.name = "who", .role = PL_CATEGORIES, .rare = true}};
+    pl_table table = {columns, 8, ';', true, "-,x", "a:b"}, again;
     parley_error error;
     char *text;
     assert_int_equal(pl_table_write(&table, &text, &error), PARLEY_OK);
     assert_int_equal(pl_table_read(text, "m", &again, &error), PARLEY_OK);
-    assert_int_equal(again.count, 6);
-    for (unsigned i = 0; i < 6; i++) {
+    assert_int_equal(again.count, 8);
+    for (unsigned i = 0; i < 8; i++) {
         const pl_treatment *found = pl_table_find(&again, columns[i].name);
         assert_non_null(found);
         assert_int_equal(found->role, columns[i].role);
         assert_int_equal(found->order, columns[i].order);
         assert_int_equal(found->decimals, columns[i].decimals);
+        assert_true(found->bounded == columns[i].bounded && found->rare == columns[i].rare);
+        assert_int_equal(found->unit != NULL, columns[i].unit != NULL);
+        if (found->unit)
+            assert_string_equal(found->unit, columns[i].unit);
         assert_true(found->filled == columns[i].filled && found->fill == columns[i].fill);
     }
     assert_string_equal(pl_table_role(&again, PL_LABELS)->name, "y");
@@ -74,6 +133,8 @@ static void wrong_tables_are_refused(void **state) {
                                  "{\"ignored\":[\"a\",\"a\"]}",
                                  "{\"label\":\"a\",\"dates\":{\"a\":\"year first\"}}",
                                  "{\"decimal_comma\":[\"a\",\"a\"]}",
+                                 "{\"units\":{\"a\":\"a unit that is much too long\"}}",
+                                 "{\"rare\":[\"a\",\"a\"]}",
                                  "3"};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pl_table table;
@@ -83,6 +144,7 @@ static void wrong_tables_are_refused(void **state) {
     }
     pl_table table;
     const char *const odd[] = {"{\"label\":3,\"ignored\":{},\"dates\":[1],\"fill\":7}", "{\"fill\":{\"a\":\"b\"}}",
+                               "{\"units\":{\"a\":7},\"bounded\":{},\"rare\":[1]}",
                                "{\"dates\":{\"a\":\"never\"},\"ignored\":[1,2]}",
                                "{\"label\":\"a\",\"fill\":{\"a\":\"b\",\"c\":true}}"};
     for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) { /* what is not understood has no effect */
@@ -111,10 +173,9 @@ static void sums_do_not_depend_on_the_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dates_are_years_since_2000),
-        cmocka_unit_test(a_table_is_written_and_read_back),
-        cmocka_unit_test(wrong_tables_are_refused),
-        cmocka_unit_test(sums_do_not_depend_on_the_order),
+        cmocka_unit_test(dates_are_years_since_2000), cmocka_unit_test(dates_may_have_names),
+        cmocka_unit_test(clocks_are_hours),           cmocka_unit_test(a_table_is_written_and_read_back),
+        cmocka_unit_test(wrong_tables_are_refused),   cmocka_unit_test(sums_do_not_depend_on_the_order),
     };
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }

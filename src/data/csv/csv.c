@@ -162,9 +162,9 @@ bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral) {
 }
 
 static bool read_finite(const pl_csv_column *column, const pl_field *field, double *number) {
-    char copy[PL_QUOTED_NUMERAL];
+    pl_amount amount;
     pl_numeral numeral;
-    if (!pl_csv_numeral_in(column->decimals, field, copy, &numeral))
+    if (!pl_csv_number(column, field, &amount, &numeral))
         return false;
     *number = pl_numeral_double(&numeral);
     return isfinite(*number);
@@ -172,13 +172,14 @@ static bool read_finite(const pl_csv_column *column, const pl_field *field, doub
 
 static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
     const pl_csv *csv = block->state;
-    char copy[PL_QUOTED_NUMERAL];
+    pl_amount amount;
     pl_numeral numeral;
     if (pl_csv_missing(csv, field))
         return pl_csv_fill(block, j, field, false);
-    if (!pl_csv_numeral_in(csv->columns[j].decimals, field, copy, &numeral)) {
+    if (!pl_csv_number(&csv->columns[j], field, &amount, &numeral)) {
         bool infinite = is_word(field, "inf") || is_word(field, "-inf") || is_word(field, "infinity");
-        return infinite ? field_fault(block, SAY_FINITE, field, j) : pl_csv_fill(block, j, field, true);
+        return infinite ? field_fault(block, SAY_FINITE, field, j)
+                        : pl_csv_fill(block, j, field, !pl_looks_missing(field->text, field->bytes));
     }
     double value;
     if (!pl_numeral_value(&numeral, csv->wide, &value)) {
@@ -197,7 +198,7 @@ static bool read_date(pl_block *block, const pl_field *field, unsigned j) {
     if (pl_csv_missing(csv, field))
         return pl_csv_fill(block, j, field, false);
     if (!pl_date_read(field->text, field->bytes, csv->columns[j].order, &years))
-        return pl_csv_fill(block, j, field, true);
+        return pl_csv_fill(block, j, field, !pl_looks_missing(field->text, field->bytes));
     if (years != 0)
         pl_csv_emit(block, csv->columns[j].id, years);
     return true;
@@ -337,9 +338,7 @@ static const char *read_row(pl_block *block, const char *p) {
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
         double value;
-        bool plain = column->role == PL_NUMBERS && column->decimals == PL_DECIMAL_POINT && !column->crossed &&
-                     !column->identifies;
-        const char *next = plain ? pl_fast_value(p, csv->wide, &value) : NULL;
+        const char *next = column->fast ? pl_fast_value(p, csv->wide, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)
                 pl_csv_emit(block, column->id, value);
@@ -441,6 +440,8 @@ static void close_csv(void *closed) {
     pl_free(csv->interactions);
     pl_free(csv->survey);
     pl_dictionary_free(&csv->surveyed);
+    pl_dictionary_free(&csv->units);
+    pl_span_free(&csv->unit_counts);
     pl_free(csv->counts);
     pl_dictionary_free(&csv->examples);
     pl_free(csv->sums);

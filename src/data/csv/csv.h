@@ -1,7 +1,7 @@
 /* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_roles.c decides what the
- * columns are, csv_decimals.c how their numbers are written, csv_match.c matches them with a model, csv.c parses rows,
- * csv_missing.c counts and fills missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column,
- * and csv_finish.c gives columns their final numbers and names. */
+ * columns are, csv_decimals.c how their numbers are written (amounts.c reads one), csv_tell.c reports it, csv_match.c
+ * matches them with a model, csv.c parses rows, csv_missing.c counts and fills missing values, csv_cross.c adds
+ * interactions, csv_ids.c keeps the text of a column, and csv_finish.c gives columns their final numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -25,6 +25,11 @@ typedef struct pl_csv_column {
     uint32_t seed;       /* of hashed categories: the hash of the column name */
     pl_date_order order; /* of dates */
     pl_decimals decimals;
+    bool amounts; /* numbers may have the unit, marks between thousands, or brackets (amounts.h) */
+    bool bounded; /* they may be bounds, such as <5 */
+    bool strict;  /* the unit may be a factor, so that other numbers without it count as words */
+    bool fast;    /* most values are plain numbers, and nothing else needs their text */
+    char unit[PL_UNIT_BYTES];
     pl_fill fill;
     double filler;    /* of PL_FILL_KNOWN */
     bool categorical; /* named by --categorical */
@@ -32,17 +37,26 @@ typedef struct pl_csv_column {
     bool dropped;     /* named by --ignore, or not by --columns */
     bool crossed;     /* part of an interaction */
     bool unnamed;     /* the first column, without a name: most likely the numbers of rows */
+    bool rare;        /* words that are no known category are its category PL_TABLE_RARE */
     bool identifies;  /* its text is kept, to identify rows */
     bool offset;      /* named by --offset-column: a number that no row lacks */
 } pl_csv_column;
 
 /* What the head of the input shows of a column. */
+#define PL_EXAMPLE_BYTES 40 /* of a value shown in a message */
 typedef struct pl_csv_survey {
     uint64_t numbers, words, missing, dates[PL_DATE_ORDERS];
+    uint64_t blanks;                  /* those of the words that stand for missing values in columns of numbers */
     uint64_t fits[PL_DECIMALS_COUNT]; /* values that are numbers if written in this way */
-    bool repeats;                     /* some value occurs twice */
-    bool fraction;                    /* some number is not whole */
-    bool unsteady;                    /* the numbers do not count 0, 1, 2, ... or 1, 2, 3, ... */
+    uint64_t bare, bounds;            /* numbers without a unit, and bounds */
+    uint64_t amounts, units;          /* values that only amounts.c reads as numbers, and how many units they have */
+    uint64_t distinct;                /* different words */
+    double least, most;               /* of the numbers */
+    double date_sums[PL_DATE_ORDERS];
+    char example[PL_EXAMPLE_BYTES + 1]; /* the first amount, date or word; empty: none */
+    bool repeats;                       /* some value occurs twice */
+    bool fraction;                      /* some number is not whole */
+    bool unsteady;                      /* the numbers do not count 0, 1, 2, ... or 1, 2, 3, ... */
     double last;
     pl_exact_sum sum;
 } pl_csv_survey;
@@ -106,6 +120,8 @@ typedef struct pl_csv {
     char *missing_words, *interactions; /* as given; NULL: none */
     pl_csv_survey *survey;              /* by column, until the roles are decided */
     pl_dictionary surveyed;             /* the values in the head */
+    pl_dictionary units;                /* of the amounts in the head; their kind is the column */
+    pl_span unit_counts;                /* by number of the unit */
     pl_csv_count *counts;               /* by column */
     pl_dictionary examples;
     pl_exact_sum *sums; /* by column, of other ranks too; NULL: not needed */
@@ -139,13 +155,18 @@ bool pl_csv_missing(const pl_csv *csv, const pl_field *field);
 #define PL_QUOTED_NUMERAL 64
 bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral);
 
-/* The same for a number that is written in this way (csv_decimals.c). */
+/* Reads a number as the column writes it, perhaps with a unit (csv_decimals.c). `amount` must outlive the numeral. */
+bool pl_csv_number(const pl_csv_column *column, const pl_field *field, pl_amount *amount, pl_numeral *numeral);
+/* The same for a number that is written in this way, without a unit. */
 bool pl_csv_numeral_in(pl_decimals decimals, const pl_field *field, char *copy, pl_numeral *numeral);
 /* Is the field a number in any way? */
 bool pl_csv_any_numeral(const pl_field *field);
-/* Counts a field of the head for each way in which it is a number, and chooses a way for each column. */
-void pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field);
-void pl_csv_choose_decimals(pl_csv *csv);
+/* Counts a field of the head for each way in which it is a number. Returns false if memory runs out. */
+bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field);
+/* Chooses a way and a unit for each column, which are those of the model if it knows the column. */
+void pl_csv_choose_decimals(pl_csv *csv, bool modelled);
+/* Do the amounts of the column have several units, none of which most values have? Lists some of them in `text`. */
+bool pl_csv_mixes_units(const pl_csv *csv, unsigned column, char *text, size_t size);
 
 /* Inspects the head of the input and decides what each column holds. */
 parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error);
@@ -153,6 +174,10 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
 bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field);
 /* Decides what each column holds, if there is no model to match. */
 parley_status pl_csv_roles(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error);
+/* Reports what the user may not expect of a column (csv_tell.c). */
+void pl_csv_tell_roles(const pl_csv *csv, const pl_reading *reading, const char *path);
+/* Copies the beginning of a value for a message, without half characters and control characters. */
+void pl_csv_show(const char *word, uint64_t bytes, char *text, size_t size);
 /* Finds the first row of another input, which may begin with the same first line. */
 parley_status pl_csv_next(pl_parser *parser, parley_error *error);
 /* Matches the columns with those of a model (csv_match.c). */

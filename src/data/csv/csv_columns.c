@@ -258,9 +258,9 @@ static parley_status survey_field(pl_csv *csv, unsigned column, const pl_field *
 
 static parley_status count_decimals(pl_csv *csv, unsigned column, const pl_field *field, void *user,
                                     parley_error *error) {
-    (void)user, (void)error;
-    if (column < csv->count)
-        pl_csv_count_decimals(csv, column, field);
+    (void)user;
+    if (column < csv->count && !pl_csv_count_decimals(csv, column, field))
+        return pl_fail_memory(error, "the head of the input", field->bytes);
     return PARLEY_OK;
 }
 
@@ -275,13 +275,13 @@ static parley_status walk_head(pl_csv *csv, const head *head, take_field take, p
 }
 
 /* Looks at the values of the head: first at how numbers are written, then at what the columns hold. */
-static parley_status survey(pl_csv *csv, const head *head, parley_error *error) {
+static parley_status survey(pl_csv *csv, const head *head, bool modelled, parley_error *error) {
     parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
     if (status == PARLEY_OK)
         status = walk_head(csv, head, count_decimals, error);
     if (status != PARLEY_OK)
         return status;
-    pl_csv_choose_decimals(csv);
+    pl_csv_choose_decimals(csv, modelled);
     status = walk_head(csv, head, survey_field, error);
     pl_dictionary_free(&csv->surveyed);
     return status;
@@ -542,7 +542,7 @@ static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading,
     if (status == PARLEY_OK)
         status = choose_columns(csv, head->path, reading, error);
     if (status == PARLEY_OK)
-        status = survey(csv, head, error);
+        status = survey(csv, head, reading->model_columns > 0, error);
     if (status == PARLEY_OK)
         status = reading->model_columns ? pl_csv_match(csv, head->path, reading, error)
                                         : pl_csv_roles(csv, reading, head->path, error);
@@ -578,6 +578,11 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
     parser->columns = reading->model_columns ? reading->model_columns
                       : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
                                              : csv->numbers;
+    for (unsigned j = 0; j < csv->count; j++) {
+        pl_csv_column *column = &csv->columns[j];
+        column->fast = column->role == PL_NUMBERS && column->decimals == PL_DECIMAL_POINT && !column->strict &&
+                       !column->crossed && !column->identifies;
+    }
     parser->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
     for (unsigned j = 0; j < csv->count && parser->needs_all; j++)
         if (csv->columns[j].fill == PL_FILL_KNOWN)

@@ -1,10 +1,15 @@
 /* csv_decimals.c: how a column of a CSV input writes its numbers: 1234.5, 1234,5 or 1.234,5 with a decimal comma, or
  * 1,234.5 with commas between thousands. The head of the input decides: a column is read in the way that fits most of
- * its values, and with a decimal point if several ways fit all of them. A model remembers the ways of its training
- * table for inputs whose head does not tell. */
+ * its values, and with a decimal point if several ways fit all of them. Numbers may also be amounts, such as 12.8 kg,
+ * if they have one unit. A model remembers the ways and units of its training table. */
+#include <stdio.h>
 #include <string.h>
 
 #include "data/csv/csv.h"
+
+#define MOST_UNITS 64 /* of a column, that are counted */
+#define SHOWN_UNITS 4 /* in a message */
+#define FEW_LABELS 20 /* different amounts that may be the names of classes */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -61,11 +66,77 @@ bool pl_csv_any_numeral(const pl_field *field) {
     return number;
 }
 
-void pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field) {
-    char copy[PL_QUOTED_NUMERAL];
+bool pl_csv_number(const pl_csv_column *column, const pl_field *field, pl_amount *amount, pl_numeral *numeral) {
+    if (pl_csv_numeral_in(column->decimals, field, amount->copy, numeral))
+        return !column->strict || numeral->digits == 0;
+    if (!column->amounts || !pl_amount_read(field->text, field->bytes, column->decimals, amount))
+        return false;
+    *numeral = amount->numeral;
+    if (amount->bound && !column->bounded)
+        return false;
+    return amount->unit[0] ? strcmp(amount->unit, column->unit) == 0 : !column->strict || numeral->digits == 0;
+}
+
+/* Counts an amount by its unit. */
+static bool count_amount(pl_csv *csv, unsigned column, const pl_field *field, const pl_amount *amount) {
+    pl_csv_survey *survey = &csv->survey[column];
+    uint64_t before = csv->units.count;
+    uint32_t number;
+    if (survey->amounts++ == 0)
+        pl_csv_show(field->text, field->bytes, survey->example, sizeof survey->example);
+    survey->bounds += amount->bound;
+    if (!amount->unit[0]) {
+        survey->bare++;
+        return true;
+    }
+    bool known = pl_dictionary_find(&csv->units, column, amount->unit, strlen(amount->unit)) != PL_NOT_FOUND;
+    if (!known && survey->units >= MOST_UNITS)
+        return true;
+    if (!pl_dictionary_add(&csv->units, column, amount->unit, strlen(amount->unit), &number) ||
+        !pl_span_reserve(&csv->unit_counts, (number + 1) * 2 * sizeof(uint64_t)))
+        return false;
+    uint64_t *counts = csv->unit_counts.data;
+    if (csv->units.count > before) {
+        counts[number] = 0;
+        survey->units++;
+    }
+    counts[number]++;
+    return true;
+}
+
+/* Counts the different amounts in the column of labels, of which few may be the names of classes. */
+static bool count_label(pl_csv *csv, const pl_field *field) {
+    uint32_t number;
+    uint64_t before = csv->surveyed.count;
+    if (csv->surveyed.count > FEW_LABELS)
+        return true;
+    bool room = pl_dictionary_add(&csv->surveyed, 0, field->text, field->bytes, &number);
+    csv->survey[csv->label].distinct += csv->surveyed.count > before;
+    return room;
+}
+
+bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field) {
+    pl_csv_survey *survey = &csv->survey[column];
+    bool bare = false, counted = false;
+    pl_amount amount;
     pl_numeral numeral;
-    for (unsigned d = 0; d < PL_DECIMALS_COUNT; d++)
-        csv->survey[column].fits[d] += pl_csv_numeral_in((pl_decimals)d, field, copy, &numeral);
+    for (unsigned d = 0; d < PL_DECIMALS_COUNT; d++) {
+        bool fits = pl_csv_numeral_in((pl_decimals)d, field, amount.copy, &numeral);
+        survey->fits[d] += fits;
+        bare |= fits;
+    }
+    survey->bare += bare;
+    if (bare || pl_csv_missing(csv, field))
+        return true;
+    for (unsigned d = 0; d < PL_DECIMALS_COUNT; d++) {
+        if (!pl_amount_read(field->text, field->bytes, (pl_decimals)d, &amount))
+            continue;
+        survey->fits[d]++;
+        if (!counted && !count_amount(csv, column, field, &amount))
+            return false;
+        counted = true;
+    }
+    return !counted || column != csv->label || count_label(csv, field);
 }
 
 /* Which way is taken for 1,234, which both ways with commas fit? In a file with semicolons the comma is decimal. */
@@ -79,10 +150,72 @@ static pl_decimals choose(const uint64_t *fits, char separator, pl_decimals usua
     return best;
 }
 
-void pl_csv_choose_decimals(pl_csv *csv) {
+/* Finds the most frequent unit of a column, and how often it occurs. The first one wins a tie. */
+static uint64_t find_unit(const pl_csv *csv, unsigned column, pl_name *unit) {
+    const uint64_t *counts = csv->unit_counts.data;
+    uint64_t most = 0;
+    *unit = (pl_name){"", 0};
+    for (uint32_t i = 0; i < csv->units.count && csv->survey[column].units > 0; i++)
+        if (csv->units.words[i].kind == column && counts[i] > most) {
+            most = counts[i];
+            *unit = pl_dictionary_word(&csv->units, i);
+        }
+    return most;
+}
+
+static void set_unit(pl_csv_column *column, const char *unit, uint64_t bytes) {
+    memcpy(column->unit, unit, bytes);
+    column->unit[bytes] = '\0';
+    column->amounts = true;
+    column->strict = pl_amount_strict(column->unit);
+}
+
+/* Takes a unit that most values have, or that is well known, and bounds if most values are none. */
+static void choose_unit(pl_csv *csv, unsigned j) {
+    const pl_csv_survey *survey = &csv->survey[j];
+    pl_csv_column *column = &csv->columns[j];
+    pl_name unit;
+    if (survey->amounts == 0 || (j == csv->label && survey->distinct <= FEW_LABELS))
+        return;
+    uint64_t with_unit = find_unit(csv, j, &unit);
+    set_unit(column, unit.text, unit.bytes);
+    if (with_unit < survey->bare && (column->strict || !pl_amount_known(column->unit)))
+        set_unit(column, "", 0);
+    column->bounded = j != csv->label && 2 * survey->bounds <= survey->bare + with_unit;
+}
+
+void pl_csv_choose_decimals(pl_csv *csv, bool modelled) {
     for (unsigned j = 0; j < csv->count; j++) {
         const pl_treatment *treatment = pl_table_find(&csv->table, csv->columns[j].name);
-        csv->columns[j].decimals =
+        pl_csv_column *column = &csv->columns[j];
+        column->decimals =
             choose(csv->survey[j].fits, csv->separator, treatment ? treatment->decimals : PL_DECIMAL_POINT);
+        if (!modelled)
+            choose_unit(csv, j);
+        else if (treatment && treatment->unit)
+            set_unit(column, treatment->unit, strlen(treatment->unit));
+        else if (!treatment || treatment->role != PL_LABELS) /* thousands may be marked, but no unit is known */
+            set_unit(column, "", 0);
+        column->bounded |= modelled && treatment && treatment->bounded;
     }
+    pl_dictionary_clear(&csv->surveyed);
+}
+
+bool pl_csv_mixes_units(const pl_csv *csv, unsigned column, char *text, size_t size) {
+    const pl_csv_survey *survey = &csv->survey[column];
+    const uint64_t *counts = csv->unit_counts.data;
+    uint64_t values = survey->numbers + survey->words, all = survey->bare;
+    unsigned listed = 0;
+    *text = '\0';
+    for (uint32_t i = 0; i < csv->units.count && survey->units > 0; i++) {
+        if (csv->units.words[i].kind != column)
+            continue;
+        pl_name unit = pl_dictionary_word(&csv->units, i);
+        size_t used = strlen(text);
+        all += counts[i];
+        if (listed < SHOWN_UNITS)
+            snprintf(text + used, size - used, "%s%.*s", listed > 0 ? ", " : "", (int)unit.bytes, unit.text);
+        listed++;
+    }
+    return survey->units + (survey->bare > 0) > 1 && survey->units <= SHOWN_UNITS && 10 * all >= 9 * values;
 }

@@ -8,8 +8,7 @@
 #include "data/csv/csv.h"
 #include "data/words.h"
 
-#define SHOWN 5          /* columns named in a message */
-#define EXAMPLE_BYTES 40 /* of a word shown in a message */
+#define SHOWN 5 /* columns named in a message */
 #define SAY_MISSING "%.0svalue of column %s is missing; --missing mean, median or zero replaces missing values"
 #define SAY_WORD "\"%s\" in the numeric column %s is not a number; any --missing but error treats it as missing"
 
@@ -29,7 +28,7 @@ static bool count_value(pl_block *block, unsigned j, const pl_field *field, bool
     scratch->counts[j].missing += !word;
     if (!word || scratch->counts[j].words++ > 0)
         return true;
-    uint64_t bytes = field->bytes < EXAMPLE_BYTES ? field->bytes : EXAMPLE_BYTES;
+    uint64_t bytes = field->bytes < PL_EXAMPLE_BYTES ? field->bytes : PL_EXAMPLE_BYTES;
     return pl_dictionary_add(&scratch->examples, j, field->text, bytes, &number) || pl_csv_no_memory(block);
 }
 
@@ -290,25 +289,16 @@ static void tell_counts(const pl_csv *csv, const char *path) {
     csv->tell(csv->user, sentence);
 }
 
-/* Copies a word for a message, without the rest of a character that was cut and without control characters. */
-static void show_word(pl_name word, char *text, size_t size) {
-    size_t bytes = word.bytes < size - 1 ? (size_t)word.bytes : size - 1;
-    for (size_t i = 0; i < bytes; i++)
-        text[i] = (unsigned char)word.text[i] < ' ' || word.text[i] == 0x7f ? '?' : word.text[i];
-    while (word.bytes == EXAMPLE_BYTES && bytes > 0 && (unsigned char)text[bytes - 1] >= 0x80)
-        bytes--;
-    text[bytes] = '\0';
-}
-
 /* Reports words of one kind of column: those among numbers, or categories that the model does not know. */
 static void tell_words(const pl_csv *csv, const char *path, bool categories) {
-    char text[SHOWN * 128] = "", part[128], word[EXAMPLE_BYTES + 1], sentence[1024];
+    char text[SHOWN * 128] = "", part[128], word[PL_EXAMPLE_BYTES + 1], sentence[1024];
     unsigned listed = 0;
     for (uint32_t i = 0; i < csv->examples.count; i++) {
         unsigned j = csv->examples.words[i].kind;
         if (j >= csv->count || (csv->columns[j].role == PL_CATEGORIES) != categories)
             continue;
-        show_word(pl_dictionary_word(&csv->examples, i), word, sizeof word);
+        pl_name example = pl_dictionary_word(&csv->examples, i);
+        pl_csv_show(example.text, example.bytes, word, sizeof word);
         snprintf(part, sizeof part, "%.40s %llu (such as %s)", csv->columns[j].name,
                  (unsigned long long)csv->counts[j].words, word);
         list(text, sizeof text, part, listed++);
@@ -340,13 +330,22 @@ parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *erro
                       .interactions = csv->interactions};
     parley_status status = pl_take(&table.columns, csv->count, sizeof *table.columns, "the table's columns", error);
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
-        const pl_csv_column *column = &csv->columns[j];
+        pl_csv_column *column = &csv->columns[j];
         bool filled = column->fill != PL_FILL_ZERO;
-        bool usual = !filled && column->decimals == PL_DECIMAL_POINT;
-        bool plain = column->role == PL_CATEGORIES || (column->role == PL_NUMBERS && usual);
-        if (!plain)
-            table.columns[table.count++] =
-                (pl_treatment){column->name, column->role, column->order, filled, column->filler, column->decimals};
+        bool usual = !filled && column->decimals == PL_DECIMAL_POINT && !column->amounts;
+        bool plain = (column->role == PL_CATEGORIES && !column->rare) || (column->role == PL_NUMBERS && usual);
+        bool number = column->role != PL_CATEGORIES && column->role != PL_DATES && column->role != PL_IGNORED;
+        if (plain)
+            continue;
+        table.columns[table.count++] = (pl_treatment){.name = column->name,
+                                                      .role = column->role,
+                                                      .order = column->order,
+                                                      .filled = filled,
+                                                      .fill = column->filler,
+                                                      .decimals = column->decimals,
+                                                      .unit = number && column->amounts ? column->unit : NULL,
+                                                      .bounded = number && column->bounded,
+                                                      .rare = column->rare};
     }
     if (status == PARLEY_OK)
         status = pl_table_write(&table, text, error);

@@ -2,6 +2,7 @@
 #include "data/csv/csv_table.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,10 @@
 
 #define MOST_COLUMNS ((size_t)1 << 24)
 
-static const char *const orders[PL_DATE_ORDERS] = {
-    [PL_YEAR_FIRST] = "year first", [PL_MONTH_FIRST] = "month first", [PL_DAY_FIRST] = "day first"};
+static const char *const orders[PL_DATE_ORDERS] = {[PL_YEAR_FIRST] = "year first",
+                                                   [PL_MONTH_FIRST] = "month first",
+                                                   [PL_DAY_FIRST] = "day first",
+                                                   [PL_CLOCK] = "clock"};
 
 static const char *const decimals[PL_DECIMALS_COUNT] = {
     [PL_DECIMAL_COMMA] = "decimal_comma", [PL_GROUPED] = "commas_between_thousands"};
@@ -47,6 +50,31 @@ static int describe_decimals(const pl_table *table, json_t *all) {
     return failed;
 }
 
+/* Lists units of amounts by column, columns with bounds, and those with a category for rare words. */
+static int describe_amounts(const pl_table *table, json_t *all) {
+    json_t *units = json_object(), *bounded = json_array(), *rare = json_array();
+    int failed = 0;
+    for (unsigned i = 0; i < table->count; i++) {
+        const pl_treatment *column = &table->columns[i];
+        if (column->unit)
+            failed |= json_object_set_new(units, column->name, json_string(column->unit));
+        if (column->bounded)
+            failed |= json_array_append_new(bounded, json_string(column->name));
+        if (column->rare)
+            failed |= json_array_append_new(rare, json_string(column->name));
+    }
+    if (json_object_size(units) > 0)
+        failed |= json_object_set(all, "units", units);
+    if (json_array_size(bounded) > 0)
+        failed |= json_object_set(all, "bounded", bounded);
+    if (json_array_size(rare) > 0)
+        failed |= json_object_set(all, "rare", rare);
+    json_decref(units);
+    json_decref(bounded);
+    json_decref(rare);
+    return failed;
+}
+
 static json_t *describe(const pl_table *table) {
     const char separator[2] = {table->separator, '\0'};
     json_t *all = json_object(), *ignored = json_array(), *dates = json_object(), *fill = json_object();
@@ -72,7 +100,7 @@ static json_t *describe(const pl_table *table) {
     if (table->interactions)
         failed |= json_object_set_new(all, "interactions", json_string(table->interactions));
     failed |= json_object_set_new(all, "ignored", ignored) | json_object_set_new(all, "dates", dates) |
-              json_object_set_new(all, "fill", fill) | describe_decimals(table, all);
+              json_object_set_new(all, "fill", fill) | describe_decimals(table, all) | describe_amounts(table, all);
     if (!failed)
         return all;
     json_decref(all);
@@ -161,6 +189,45 @@ static bool take_fills(json_t *fills, pl_table *table) {
     return room;
 }
 
+static void sort(pl_table *table) { qsort(table->columns, table->count, sizeof *table->columns, by_name); }
+
+/* Finds a column among the `known` ones, which are sorted, or adds it behind them. NULL: out of memory. */
+static pl_treatment *find_or_add(pl_table *table, const pl_table *known, const char *name, pl_role role) {
+    pl_treatment *column = (pl_treatment *)pl_table_find(known, name);
+    return column ? column : add(table, name, role);
+}
+
+static bool take_units(const json_t *all, pl_table *table) {
+    const pl_table known = *table;
+    const char *key;
+    json_t *value;
+    bool room = true;
+    json_object_foreach(json_object_get(all, "units"), key, value) {
+        const char *unit = json_string_value(value);
+        pl_treatment *column = room && unit ? find_or_add(table, &known, key, PL_NUMBERS) : NULL;
+        room = room && (!unit || (column && (column->unit = pl_strdup(unit)) != NULL));
+    }
+    sort(table);
+    return room;
+}
+
+/* Marks the columns of a list. */
+static bool take_marks(json_t *names, pl_role role, size_t mark, pl_table *table) {
+    const pl_table known = *table;
+    json_t *value;
+    size_t i;
+    bool room = true;
+    json_array_foreach(names, i, value) {
+        const char *name = json_string_value(value);
+        pl_treatment *column = room && name ? find_or_add(table, &known, name, role) : NULL;
+        room = room && (!name || column);
+        if (column)
+            *(bool *)((char *)column + mark) = true;
+    }
+    sort(table);
+    return room;
+}
+
 /* The columns are sorted before, and after. */
 static bool take_decimals(const json_t *all, pl_table *table) {
     const pl_table known = *table;
@@ -170,13 +237,12 @@ static bool take_decimals(const json_t *all, pl_table *table) {
     for (unsigned d = PL_DECIMAL_POINT + 1; d < PL_DECIMALS_COUNT; d++)
         json_array_foreach(json_object_get(all, decimals[d]), i, value) {
             const char *name = json_string_value(value);
-            pl_treatment *column = name ? (pl_treatment *)pl_table_find(&known, name) : NULL;
-            if (name && room && !column)
-                room = (column = add(table, name, PL_NUMBERS)) != NULL;
+            pl_treatment *column = name && room ? find_or_add(table, &known, name, PL_NUMBERS) : NULL;
+            room = room && (!name || column);
             if (column)
                 column->decimals = (pl_decimals)d;
         }
-    qsort(table->columns, table->count, sizeof *table->columns, by_name);
+    sort(table);
     return room;
 }
 
@@ -185,6 +251,8 @@ static bool is_sound(const pl_table *table) {
     for (unsigned i = 0; i < table->count; i++) {
         const pl_treatment *column = &table->columns[i];
         if (column->filled && !isfinite(column->fill))
+            return false;
+        if (column->unit && strlen(column->unit) >= PL_UNIT_BYTES)
             return false;
         if (i > 0 && strcmp(column->name, column[-1].name) == 0)
             return false;
@@ -206,6 +274,8 @@ parley_status pl_table_read(const char *text, const char *path, pl_table *out, p
                   json_object_size(json_object_get(all, "dates")) + json_object_size(fills);
     for (unsigned d = PL_DECIMAL_POINT + 1; d < PL_DECIMALS_COUNT; d++)
         room += json_array_size(json_object_get(all, decimals[d]));
+    room += json_object_size(json_object_get(all, "units")) + json_array_size(json_object_get(all, "bounded")) +
+            json_array_size(json_object_get(all, "rare"));
     if (json_is_object(all) && room <= MOST_COLUMNS)
         status = pl_take(&out->columns, room, sizeof *out->columns, "the description of the table", error);
     else
@@ -215,8 +285,10 @@ parley_status pl_table_read(const char *text, const char *path, pl_table *out, p
     if (status == PARLEY_OK && !(take_names(all, out) && take_fills(fills, out)))
         status = pl_fail_memory(error, "the description of the table", strlen(text));
     if (status == PARLEY_OK) {
-        qsort(out->columns, out->count, sizeof *out->columns, by_name);
-        if (!take_decimals(all, out))
+        sort(out);
+        if (!(take_decimals(all, out) && take_units(all, out) &&
+              take_marks(json_object_get(all, "bounded"), PL_NUMBERS, offsetof(pl_treatment, bounded), out) &&
+              take_marks(json_object_get(all, "rare"), PL_CATEGORIES, offsetof(pl_treatment, rare), out)))
             status = pl_fail_memory(error, "the description of the table", strlen(text));
         else if (!is_sound(out))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: its description of the training table is not valid", path);
@@ -228,8 +300,10 @@ parley_status pl_table_read(const char *text, const char *path, pl_table *out, p
 }
 
 void pl_table_free(pl_table *table) {
-    for (unsigned i = 0; i < table->count; i++)
+    for (unsigned i = 0; i < table->count; i++) {
         pl_free(table->columns[i].name);
+        pl_free(table->columns[i].unit);
+    }
     pl_free(table->columns);
     pl_free(table->missing_words);
     pl_free(table->interactions);

@@ -5,12 +5,10 @@
 #define PL_CSV_TABLE_H
 
 #include "base/memory.h"
+#include "data/csv/amounts.h"
 #include "data/csv/dates.h"
 
 typedef enum pl_role { PL_IGNORED, PL_NUMBERS, PL_DATES, PL_CATEGORIES, PL_LABELS, PL_WEIGHTS } pl_role;
-
-/* How numbers are written: 1234.5, 1234,5 (or 1.234,5), or 1,234.5. */
-typedef enum pl_decimals { PL_DECIMAL_POINT, PL_DECIMAL_COMMA, PL_GROUPED, PL_DECIMALS_COUNT } pl_decimals;
 
 /* A column of a table. */
 typedef struct pl_treatment {
@@ -20,7 +18,12 @@ typedef struct pl_treatment {
     bool filled;         /* missing numbers and dates are replaced by `fill`; otherwise they count as 0 */
     double fill;
     pl_decimals decimals;
+    char *unit;   /* of numbers that are also written as amounts, perhaps empty; NULL: they never are */
+    bool bounded; /* amounts may be bounds */
+    bool rare;    /* categories that the model does not know are its category PL_TABLE_RARE */
 } pl_treatment;
+
+#define PL_TABLE_RARE "(rare)" /* the category of all words that are rare in training */
 
 typedef struct pl_table {
     pl_treatment *columns; /* sorted by name */
