@@ -282,6 +282,48 @@ PARLEY_API parley_status parley_learner_from_bytes(const void *bytes, uint64_t c
                                                    parley_error *error);
 PARLEY_API void parley_learner_free(parley_learner *learner);
 
+/* Descends a row at a time, in double precision, at rates that the caller chooses, for one binary problem or one
+ * regression. Rates, averages and the end are those of scikit-learn's SGDClassifier and SGDRegressor. Rows are in
+ * memory as they are: row i of a dense table begins at value[i * columns], and `start` and `index` are those of a CSR
+ * matrix without duplicate entries. */
+typedef struct parley_descent {
+    uint64_t rows, columns;
+    const void *value;
+    parley_type type;              /* float32 or float64 */
+    const int64_t *start;          /* rows + 1 offsets; NULL: dense */
+    const int32_t *index;          /* the column of each entry; NULL: dense */
+    const double *target;          /* -1 and 1, or numbers */
+    const double *weight;          /* NULL: all 1 */
+    const unsigned char *held_out; /* NULL, or nonzero for rows that are not learnt, whose score decides the end */
+    const char *loss;              /* one of the core's, or modified-huber, or perceptron */
+    const char *rate;              /* constant, optimal, invscaling, adaptive, pa1 or pa2 */
+    double epsilon;                /* the parameter of the loss */
+    double penalty, l1_ratio;  /* factors of (1 - l1_ratio) / 2 |w|^2 + l1_ratio |w|_1, and the second one's share */
+    double alpha, eta0, power; /* parameters of the rate */
+    double positive, negative; /* weights of targets above 0, and of others */
+    double bias_rate;          /* factor of the steps of the intercept */
+    double tolerance;          /* least improvement of the objective or score; -INFINITY: any */
+    uint64_t patience;         /* passes without it, after which the descent ends */
+    uint64_t most_passes;
+    uint64_t average; /* the step from which on models are averaged; 0: none */
+    uint32_t seed;    /* of the order of rows */
+    int shuffle, intercept;
+    int classes; /* whether the score is the accuracy of classes, or R2 of numbers */
+
+    /* Where to begin, and the result. */
+    double *coef, *mean; /* `columns` each; the second is NULL without an average */
+    double bias, mean_bias;
+    double steps; /* the number of the next step; 1 at first */
+
+    /* The result. */
+    uint64_t passes;
+    double objective; /* mean loss and penalty, as seen in the last pass */
+    int converged;
+} parley_descent;
+/* `callback` may be NULL. The model so far is in `descent` on failure too, if there was a pass. */
+PARLEY_API parley_status parley_descend(parley_descent *descent, parley_callback callback, void *user,
+                                        parley_error *error);
+
 /* The result for one lambda of a path. */
 typedef struct parley_point {
     double lambda;

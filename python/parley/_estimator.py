@@ -47,8 +47,8 @@ def together(fits: list[Fit]) -> Fit:
     return Fit(coef, intercept, summary, log, next((fit.caught for fit in fits if fit.caught), None))
 
 
-def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
-    """One weight per row as float64, or None if all are 1."""
+def checked_weight(sample_weight: Any, rows: int, zeros: bool = False) -> np.ndarray | None:
+    """One weight per row as float64, or None if all are 1. `zeros`: all may be 0."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -63,7 +63,7 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
     assert_all_finite(weight, input_name="sample_weight")
     if (weight < 0).any():
         raise ValueError("sample_weight has negative weights; they must be 0 or more")
-    if not weight.any():
+    if not zeros and not weight.any():
         raise ValueError("the weights in sample_weight are all zero; at least one must be above 0")
     return weight
 

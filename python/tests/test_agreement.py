@@ -89,7 +89,7 @@ def test_sgd_finds_the_optimum_of_its_objective(loss, penalty, small):
     def objective(w, b):
         return losses[loss](sign * (X @ w + b)).mean() + alpha * (ratio * np.abs(w).sum() + (1 - ratio) / 2 * w @ w)
 
-    model = parley.SGDClassifier(loss=loss, penalty=penalty, alpha=alpha, tol=1e-10).fit(X, y > 1)
+    model = parley.SGDClassifier(loss=loss, penalty=penalty, alpha=alpha, tol=1e-10, preset="auto").fit(X, y > 1)
     w, b = model.coef_[0], model.intercept_[0]
     best = objective(w, b)
     assert best == pytest.approx(model.objective_, rel=1e-6)

@@ -301,6 +301,7 @@ def test_coefficients_are_the_oracles(number, form, dtype, weighted):
     name, kind, shape, parameters = CASES[number]
     X, y, weight = rows(shape, dtype, kind, weighted)
     extra = {"scoring": "neg_log_loss"} if name == "LogisticRegressionCV" else {}
+    extra |= {"preset": "auto"} if name.startswith("SGD") else {}
     model = getattr(parley, name)(tol=1e-13, **dict(parameters), **extra)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a gap of 1e-13 may be below the precision of float64

@@ -323,7 +323,7 @@ def test_partial_fit_goes_on_after_pickling(kind, small):
     assert np.array_equal(one.partial_fit(X[60:], y[60:]).coef_, other.partial_fit(X[60:], y[60:]).coef_)
     assert one.score(X, y) > 0.6
     assert not hasattr(clone(one), "coef_")
-    assert one.fit(X, y).gap_ >= 0 and np.isnan(one.partial_fit(X, y).gap_)
+    assert one.set_params(preset="auto").fit(X, y).gap_ >= 0 and np.isnan(one.partial_fit(X, y).gap_)
 
 
 def test_partial_fit_of_batches_with_one_class(small):
@@ -350,9 +350,7 @@ def test_early_stopping_holds_rows_out(small):
     [
         (parley.LinearSVC(multi_class="crammer_singer"), "multi_class"),
         (parley.LinearSVC(intercept_scaling=2.0), "intercept_scaling"),
-        (parley.SGDClassifier(loss="perceptron"), "loss"),
-        (parley.SGDRegressor(learning_rate="constant"), "learning_rate"),
-        (parley.SGDClassifier(average=True), "average"),
+        (parley.SGDClassifier(loss="perceptron", preset="auto"), "loss"),
         (parley.LinearSVR(loss="huber"), "loss"),
         (parley.LogisticRegression(solver="magic"), "solver"),
         (parley.LogisticRegression("l3"), "penalty"), (parley.LogisticRegression(C=-1.0), "C is -1"),
