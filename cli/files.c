@@ -58,26 +58,17 @@ static const char *spill_of(const parley_settings *settings, char folder[PL_TEXT
     return folder;
 }
 
-parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
-                        parley_data **out, parley_error *error) {
-    return read_watched(paths, settings, engine, tell, (pl_watching){0}, out, error);
-}
-
-parley_status read_watched(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
-                           pl_watching watching, parley_data **out, parley_error *error) {
+static parley_status read_with(const operands *paths, const parley_settings *settings, pl_engine *engine,
+                               pl_reading reading, parley_data **out, parley_error *error) {
     pl_pool *pool = engine ? engine->pool : NULL;
-    pl_reading reading;
     parley_data *data = NULL;
     char folder[PL_TEXT];
     *out = NULL;
-    parley_status status = pl_reading_of(settings, &reading, error);
-    if (status == PARLEY_OK && !engine)
+    parley_status status = PARLEY_OK;
+    if (!engine)
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
-    reading.tell = tell;
-    reading.user = watching.user;
-    reading.watching = watching;
     reading.spill = spill_of(settings, folder);
     status = read_inputs(paths, engine, &reading, pool, &data, error);
     if (!engine)
@@ -92,6 +83,28 @@ parley_status read_watched(const operands *paths, const parley_settings *setting
     }
     parley_data_free(data);
     return status;
+}
+
+parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                        parley_data **out, parley_error *error) {
+    pl_reading reading;
+    *out = NULL;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    reading.tell = tell;
+    reading.needs_labels = pl_settings_problem(settings)->labels;
+    reading.documents = !reading.needs_labels;
+    return status == PARLEY_OK ? read_with(paths, settings, engine, reading, out, error) : status;
+}
+
+parley_status read_watched(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                           pl_watching watching, parley_data **out, parley_error *error) {
+    pl_reading reading;
+    *out = NULL;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    reading.tell = tell;
+    reading.user = watching.user;
+    reading.watching = watching;
+    return status == PARLEY_OK ? read_with(paths, settings, engine, reading, out, error) : status;
 }
 
 parley_status check_writable(const char *path, parley_error *error) {

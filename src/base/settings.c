@@ -8,7 +8,7 @@
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
-#define FOR_WORDS (PL_FOR_TOPICS | PL_FOR_CONVERT | PL_FOR_INFO)
+#define FOR_WORDS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO)
 
 static const pl_setting data_and_method[] = {
     {"standardise", PL_FLAG, PL_FOR_LINEAR | PL_FOR_NETWORK, "false", .in_model = true,
@@ -78,6 +78,14 @@ static const pl_setting data_and_method[] = {
      .help = "text: leave out words that are in more documents; up to 1: a share of them", AT(max_documents)},
     {"words", PL_WHOLE, FOR_WORDS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .help = "text: keep only the N most frequent words", AT(words)},
+    {"ngrams", PL_WHOLE, FOR_WORDS, "1", 1, 8, .value_name = "N",
+     .help = "text: also take sequences of up to N words as words", AT(ngrams)},
+    {"term_values", PL_CHOICE, FOR_WORDS, "auto", .choices = "auto|counts|presence|tf-idf|log-tf-idf",
+     .value_name = "KIND",
+     .help = "text: what a document has for each of its words: counts; presence: 1; tf-idf: counts times log((1 + "
+             "documents) / (1 + documents with the word)) + 1, with rows of length 1; log-tf-idf: the same with 1 + "
+             "log(count); auto: tf-idf if the documents have labels, otherwise counts",
+     AT(term_values)},
     {"spill", PL_WORD, PL_FOR_TOPICS | PL_FOR_LINEAR_ONE, "", .value_name = "FOLDER",
      .help =
          "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",

@@ -46,6 +46,9 @@ typedef enum pl_missing {
     PL_MISSING_REFUSED
 } pl_missing;
 
+/* What the counts of words in a text become (data/terms.h). */
+typedef enum pl_term_values { PL_TERMS_AUTO, PL_COUNTS, PL_PRESENCE, PL_TF_IDF, PL_LOG_TF_IDF } pl_term_values;
+
 typedef struct pl_texts pl_texts;
 
 /* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
@@ -63,7 +66,8 @@ struct parley_settings {
     bool keep_names;
     const char *vocabulary, *spill, *stop_words;
     double min_documents, max_documents;
-    uint64_t words;
+    uint64_t words, ngrams, term_values; /* term_values: pl_term_values */
+    const char *text_column;
     const char *to;
     uint64_t top;
     /* launching */

@@ -128,6 +128,8 @@ typedef struct pl_reading {
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
+    bool needs_labels;  /* rows are trained on, and their labels are wanted; plain text must have them */
+    bool documents;     /* rows are trained on, and labels are not wanted: text that is no table is plain text */
     const char *spill;  /* folder for a file with the rows of text that needs too much memory; NULL: refuse it */
     const char *id;     /* name or number of a column whose text batches keep in `ids`; NULL or "": none */
     /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */

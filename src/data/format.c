@@ -1,5 +1,6 @@
 /* format.c: the table of formats and the choice of one. The content decides: IDX is recognised by its magic number, VW
- * by its bar, LIBSVM by column:value, and all other text is CSV. */
+ * by its bar, LIBSVM by column:value, and all other text is CSV, or plain text where
+ * rows are documents. */
 #include "data/format.h"
 
 #include <stdio.h>
@@ -7,6 +8,8 @@
 
 #define SHOWN 40 /* bytes of a word shown in a message */
 #define HEAD_BYTES ((uint64_t)1 << 10)
+#define TABLE_LINES 50
+#define TEXT_BLANKS 2
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
 /* The formats in the order in which they are tried. The last accepts all text. */
@@ -16,7 +19,7 @@ static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_
 static const char *const reading_settings[] = {
     "header",  "separator",  "label_column",  "weight_column", "categorical", "categories",    "hash_bits",
     "missing", "keep_names", "labels",        "columns",       "ignore",      "missing_words", "interactions",
-    "id",      "stop_words", "min_documents", "max_documents", "words"};
+    "id",      "stop_words", "min_documents", "max_documents", "words",       "ngrams",        "term_values"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -108,6 +111,48 @@ static bool has_no_entries(const char *text, uint64_t bytes) {
     return length == 0 || !memchr(line, ':', length);
 }
 
+/* Do the first lines of the text have equally many fields, and more than one? Two fields are a label and a text if the
+ * second has several words in most lines. */
+static bool is_table(const char *text, const char *end, char separator) {
+    uint64_t first = 0, lines = 0, texts = 0;
+    for (const char *p = text, *newline; p < end && lines < TABLE_LINES; p = newline + 1) {
+        newline = memchr(p, '\n', (size_t)(end - p));
+        if (!newline && lines > 1)
+            break; /* the rest of the line may not be there */
+        newline = newline ? newline : end;
+        uint64_t fields = 1, blanks = 0;
+        for (const char *q = p; q < newline; q++) {
+            fields += *q == separator;
+            blanks += fields == 2 && *q == ' ';
+        }
+        if (newline == p)
+            continue;
+        if (fields < 2 || (lines++ > 0 && fields != first))
+            return false;
+        first = fields;
+        texts += blanks >= TEXT_BLANKS;
+    }
+    return lines > 1 && (separator != '\t' || first > 2 || 2 * texts < lines);
+}
+
+/* Was an option given that only tables have? */
+static bool names_columns(const parley_settings *settings) {
+    static const char *const names[] = {"label_column", "weight_column", "categorical", "columns",
+                                        "ignore",       "separator",     "header",      "text_column"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names && settings; i++)
+        if (pl_setting_given(settings, names[i]))
+            return true;
+    return false;
+}
+
+/* Is it plain text and no table, where either may be meant? */
+static bool is_plain_text(const char *text, uint64_t bytes) {
+    for (const char *separator = ",\t;"; *separator; separator++)
+        if (is_table(text, text + bytes, *separator))
+            return false;
+    return bytes > 0 && memchr(text, ' ', bytes);
+}
+
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
                                parley_error *error) {
     const char *text;
@@ -134,6 +179,12 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             *out = &pl_format_csv;
         if (*out == &pl_format_csv)
             status = check_text(text, bytes, pl_source_name(source), error);
+        if (status == PARLEY_OK && *out == &pl_format_csv && reading->documents) {
+            bool whole;
+            status = pl_source_head(source, SNIFF_BYTES, &text, &bytes, &whole, error);
+            if (status == PARLEY_OK && is_plain_text(text, bytes) && !names_columns(reading->settings))
+                *out = &pl_format_text;
+        }
         if (status != PARLEY_OK || (length == 0 && pl_source_is_empty(source)))
             return status; /* that there are no rows is a better message than one about settings */
     }

@@ -4,12 +4,20 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "data/terms.h"
 
 #define SHOWN 60 /* bytes of a name in a message */
 
 parley_status pl_model_columns_format(const pl_reading *reading, const pl_format *format, const char *path,
                                       parley_error *error) {
     bool table = reading->model_columns && reading->table && reading->names && reading->names->count > 0;
+    if (table && pl_terms_alone(reading->table)) {
+        if (!format || format == &pl_format_text)
+            return PARLEY_OK;
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s is %s, but the model was trained on plain text; give it text, one document per line", path,
+                       format->title);
+    }
     if (!table || !format || format == &pl_format_csv || (format == &pl_format_vw && reading->model_bits > 0))
         return PARLEY_OK;
     pl_name first = pl_names_at(reading->names, 0);

@@ -203,7 +203,7 @@ static parley_status open_next(pl_parser *parser, parley_error *error) {
     if (pl_source_content(parser->source) == PL_CACHE)
         format = NULL;
     else
-        status = pl_format_choose(&(pl_reading){0}, parser->source, &format, error);
+        status = pl_format_choose(&(pl_reading){.documents = parser->documents}, parser->source, &format, error);
     if (status == PARLEY_OK && format != parser->format && !parser->asked)
         return pl_inputs_fail(&parser->inputs[0], parser->format, input, format, error);
     if (status == PARLEY_OK && parser->format->next)
@@ -288,6 +288,7 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_parser *par
 /* Chooses the format of an open source and lets it inspect the head. */
 static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_error *error) {
     parser->asked = reading->format != NULL;
+    parser->documents = reading->documents;
     parser->watching = reading->watching;
     if (pl_source_content(parser->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(parser->source), error);

@@ -1,18 +1,17 @@
-/* text.c: plain text, one document per line. Words are runs of letters, marks and digits, in lower case; each word is a
- * column. While text is read, words are numbered as they come: threads look them up in one dictionary, and new ones are
- * added block by block. When all is read, words are chosen by the documents that they are in, and numbered by their
- * frequency. Text for a model has the model's words, and others are left out. */
+/* text.c: plain text, one document per line, perhaps after a label and a tab. Each term of a document (terms.h) is a
+ * column. While text is read, terms are numbered as they come: threads look them up in one dictionary, and new ones are
+ * added block by block. When all is read, terms are chosen by the documents that they are in, numbered by their
+ * frequency, and weighed. Text for a model has the model's terms, and others are left out. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/parser.h"
 #include "data/row.h"
-#include "data/unicode_tables.h"
-#include "data/vocabulary.h"
+#include "data/terms.h"
+#include "data/text_labels.h"
 
 #define RELEASE_ROWS 4096 /* between two releases of memory, while the words of large texts are sorted */
 #define NEW 0x80000000u   /* number of a word in the block's own dictionary */
-#define LONGEST_WORD 1024 /* bytes; the rest of a longer one is left out */
 
 #define SAY_UTF8 "this is not UTF-8 text at byte %.0s%u of the line; convert it, for example with iconv"
 
@@ -27,6 +26,8 @@ typedef struct state {
     unsigned blocks;
     block_words *block;
     const parley_settings *settings; /* NULL: the defaults */
+    pl_terms terms;
+    pl_text_labels labels;
     /* over all rows, by word: how often it occurs, and in how many documents */
     double *tokens, *documents;
     uint64_t counted;
@@ -35,67 +36,8 @@ typedef struct state {
     bool parted;
 } state;
 
-/* Characters */
-
-static bool is_word(uint32_t point) {
-    uint64_t low = 0, high = sizeof pl_word_ranges / sizeof *pl_word_ranges;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (pl_word_ranges[middle][1] < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < sizeof pl_word_ranges / sizeof *pl_word_ranges && pl_word_ranges[low][0] <= point;
-}
-
-static uint32_t lower_of(uint32_t point) {
-    uint64_t low = 0, high = sizeof pl_lower_runs / sizeof *pl_lower_runs;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if ((uint32_t)pl_lower_runs[middle][1] < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == sizeof pl_lower_runs / sizeof *pl_lower_runs)
-        return point;
-    const int32_t *run = pl_lower_runs[low];
-    bool inside = (uint32_t)run[0] <= point && (point - (uint32_t)run[0]) % (uint32_t)run[3] == 0;
-    return inside ? (uint32_t)((int32_t)point + run[2]) : point;
-}
-
-/* Reads a character of two to four bytes. Returns its bytes, or 0 if it is not valid UTF-8. */
-static unsigned read_character(const unsigned char *p, const char *end, uint32_t *point) {
-    unsigned bytes = *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (bytes == 0 || (uint64_t)(end - (const char *)p) < bytes)
-        return 0;
-    *point = *p & (0x7fu >> bytes);
-    for (unsigned i = 1; i < bytes; i++) {
-        if (p[i] >> 6 != 2)
-            return 0;
-        *point = *point << 6 | (p[i] & 0x3f);
-    }
-    bool valid = *point >= least[bytes] && *point <= 0x10ffff && !(*point >= 0xd800 && *point <= 0xdfff);
-    return valid ? bytes : 0;
-}
-
-static unsigned write_character(uint32_t point, char *to) {
-    if (point < 0x80) {
-        to[0] = (char)point;
-        return 1;
-    }
-    unsigned bytes = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-    for (unsigned i = bytes - 1; i > 0; i--, point >>= 6)
-        to[i] = (char)(0x80 | (point & 0x3f));
-    to[0] = (char)((0xf00u >> bytes & 0xff) | point);
-    return bytes;
-}
-
-/* Documents */
-
-static bool add_word(pl_block *block, const char *word, uint64_t bytes) {
+static bool add_word(void *to, const char *word, uint64_t bytes) {
+    pl_block *block = to;
     state *state = block->state;
     uint32_t number = pl_dictionary_find(&state->words, 0, word, bytes);
     if (number == PL_NOT_FOUND && state->fixed)
@@ -112,42 +54,16 @@ static bool add_word(pl_block *block, const char *word, uint64_t bytes) {
     return true;
 }
 
-/* Reads the words of a line. */
+/* Reads a line: its label, if lines have one, and the words of the rest. */
 static bool read_line(pl_block *block, const char *p, const char *end) {
+    const state *state = block->state;
     const char *line = p;
-    char word[LONGEST_WORD + 4];
-    uint64_t bytes = 0;
-    while (p <= end) {
-        unsigned char c = p < end ? (unsigned char)*p : ' ';
-        uint32_t point = c;
-        unsigned taken = 1;
-        bool letter;
-        if (c < 0x80) {
-            letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-            if (c >= 'A' && c <= 'Z') {
-                point = c + 32u;
-                letter = true;
-            }
-        } else {
-            taken = read_character((const unsigned char *)p, end, &point);
-            if (taken == 0) {
-                block->fault =
-                    (pl_fault){.format = SAY_UTF8, .word = "", .stop = "", .column = (uint32_t)(p - line) + 1};
-                return false;
-            }
-            letter = is_word(point);
-            point = letter ? lower_of(point) : point;
-        }
-        p += taken;
-        if (letter && bytes < LONGEST_WORD)
-            bytes += write_character(point, word + bytes);
-        if (letter || bytes == 0)
-            continue;
-        if (!add_word(block, word, bytes))
-            return false;
-        bytes = 0;
-    }
-    return true;
+    block->label[block->rows] = 0;
+    p = pl_text_label(&state->labels, block, p, end);
+    const char *stop = p ? pl_terms_scan(&state->terms, p, end, add_word, block) : NULL;
+    if (stop && stop < end)
+        block->fault = (pl_fault){.format = SAY_UTF8, .word = "", .stop = "", .column = (uint32_t)(stop - line) + 1};
+    return stop == end;
 }
 
 static bool end_row(pl_block *block, uint64_t first) {
@@ -159,9 +75,10 @@ static bool end_row(pl_block *block, uint64_t first) {
         return false;
     }
     block->entries = first + left;
+    if (state->fixed)
+        pl_terms_weigh(&state->terms, block->index + first, pl_value_room_from(block->values, first), left);
     for (uint64_t e = first; e < block->entries; e++)
         block->ones &= block->values.narrow[e] == 1.0F;
-    block->label[block->rows] = 0;
     block->row_end[block->rows++] = block->first + block->entries;
     return true;
 }
@@ -172,25 +89,28 @@ static void parse(pl_block *block) {
     block->columns = state->fixed ? (uint32_t)state->words.count : 0;
     block->ones = true;
     for (const char *p = block->text; p < block->end;) {
-        const char *newline = memchr(p, '\n', (size_t)(block->end - p)), *end = newline ? newline : block->end;
+        const char *line = p, *newline = memchr(p, '\n', (size_t)(block->end - p)),
+                   *end = newline ? newline : block->end;
         uint64_t first = block->entries;
         block->lines++;
-        if (!read_line(block, p, end) || !end_row(block, first))
-            return;
         p = end + 1;
+        if (state->labels.kind == PL_LABELS_READ && pl_text_blank(line, end))
+            continue;
+        if (!read_line(block, line, end) || !end_row(block, first))
+            return;
     }
 }
 
 static void bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes + 1;
-    block->entries = bytes / 2 + 1;
+    block->entries = (bytes / 2 + 1) * ((const state *)block->state)->terms.ngrams;
 }
 
 static void count(pl_block *block) {
     pl_byte_counts count = pl_count_bytes(block->text, block->end, '\n', '\n', '\n');
     block->rows = count.newlines + 1;
-    block->entries = (uint64_t)(block->end - block->text) / 2 + 1;
+    block->entries = ((uint64_t)(block->end - block->text) / 2 + 1) * ((const state *)block->state)->terms.ngrams;
 }
 
 /* Makes room for the counts of words. */
@@ -215,9 +135,10 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
     state *state = parser->state;
     pl_dictionary *found = &state->block[block->number].found;
     uint32_t *numbers;
-    if (state->fixed)
-        return PARLEY_OK;
-    parley_status status = pl_take(&numbers, found->count, sizeof *numbers, "words", error);
+    parley_status status = pl_text_labels_merge(&state->labels, block, error);
+    if (state->fixed || status != PARLEY_OK)
+        return status;
+    status = pl_take(&numbers, found->count, sizeof *numbers, "words", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t i = 0; i < found->count && status == PARLEY_OK; i++) {
@@ -240,7 +161,7 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
 }
 
 /* Ranks exchange their words with their counts: number of rows and words, then for each word its tokens, documents,
- * bytes and text. */
+ * bytes and text; then the labels. */
 static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
     state *state = parser->state;
     uint64_t words = state->fixed ? 0 : state->words.count;
@@ -248,6 +169,7 @@ static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parl
     *bytes = 2 * sizeof(double);
     for (uint64_t i = 0; i < words; i++)
         *bytes += 3 * sizeof(double) + pl_dictionary_word(&state->words, (uint32_t)i).bytes;
+    *bytes += pl_text_labels_bytes(&state->labels);
     if (!pl_span_reserve(out, *bytes))
         return pl_fail_memory(error, "words", *bytes);
     char *to = out->data;
@@ -261,6 +183,7 @@ static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parl
         memcpy(to + sizeof counts, word.text, word.bytes);
         to += sizeof counts + word.bytes;
     }
+    pl_text_labels_pack(&state->labels, to);
     state->rows = 0; /* the sum over ranks follows */
     memset(state->tokens, 0, state->tokens ? 2 * state->counted * sizeof *state->tokens : 0);
     return PARLEY_OK;
@@ -284,7 +207,7 @@ static parley_status unpack(pl_parser *parser, const char *packed, uint64_t byte
         state->tokens[number] += counts[0];
         state->documents[number] += counts[1];
     }
-    return PARLEY_OK;
+    return pl_text_labels_unpack(&state->labels, packed, error);
 }
 
 /* The choice of words */
@@ -309,36 +232,36 @@ static int by_frequency(const void *a, const void *b) {
 static parley_status choose_words(const state *state, const pl_dictionary *words, candidate **out, uint64_t *count,
                                   parley_error *error) {
     const parley_settings *settings = state->settings;
-    pl_dictionary stop = {0};
-    double least = settings ? settings->min_documents : 1, most = settings ? settings->max_documents : 1;
-    least = least < 1 ? least * state->rows : least;
-    most = most <= 1 ? most * state->rows : most;
+    double least, most;
+    pl_terms_bounds(settings, state->rows, &least, &most);
     *count = 0;
     parley_status status = pl_take(out, words->count + 1, sizeof **out, "words", error);
-    if (status == PARLEY_OK && settings && *settings->stop_words)
-        status = pl_words_read(settings->stop_words, false, &stop, error);
     for (uint64_t i = 0; i < words->count && status == PARLEY_OK; i++) {
         pl_name word = pl_dictionary_word(words, (uint32_t)i);
-        bool kept = state->documents[i] >= least && state->documents[i] <= most &&
-                    pl_dictionary_find(&stop, 0, word.text, word.bytes) == PL_NOT_FOUND;
-        if (kept)
+        if (state->documents[i] >= least && state->documents[i] <= most)
             (*out)[(*count)++] = (candidate){state->tokens[i], word, (uint32_t)i};
     }
     if (status == PARLEY_OK)
         qsort(*out, *count, sizeof **out, by_frequency);
     if (settings && settings->words && *count > settings->words)
         *count = settings->words;
-    pl_dictionary_free(&stop);
     return status;
 }
 
-/* Gives entries their final columns, and drops those of words that are not kept. */
+/* Gives entries their final columns and values, and drops those of words that are not kept. */
 static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_error *error) {
     state *state = parser->state;
     uint64_t *start = parser->start.data, kept = 0, from = 0, longest = 0;
     uint32_t *index = parser->index.data;
+    bool change = pl_terms_change(&state->terms);
     float *value = parser->ones ? NULL : parser->value.data, *ones = NULL;
     parley_status status = PARLEY_OK;
+    if (!value && change && parser->value.data) {
+        value = parser->value.data;
+        for (uint64_t e = 0; e < parser->entries; e++)
+            value[e] = 1.0F;
+        parser->ones = false;
+    }
     for (uint64_t i = 0; i < parser->rows; i++)
         longest = start[i + 1] - start[i] > longest ? start[i + 1] - start[i] : longest;
     if (!value)
@@ -352,8 +275,10 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
                 values[kept - first] = value ? value[from] : 1.0F;
                 index[kept++] = column[index[from]];
             }
-        if (pl_row_sort(&state->block[0].sorter, index + first, (pl_value_room){.narrow = values}, kept - first) ==
-            UINT64_MAX)
+        pl_value_room room = {.narrow = values};
+        if (pl_row_sort(&state->block[0].sorter, index + first, room, kept - first) != UINT64_MAX)
+            pl_terms_weigh(&state->terms, index + first, room, kept - first);
+        else
             status = pl_fail_memory(error, "words", kept - first);
         start[i + 1] = kept;
         if (i % RELEASE_ROWS == 0)
@@ -364,20 +289,53 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
     return status;
 }
 
+/* Names the columns, and describes how text was read, unless it was simply counted. */
+static parley_status describe(state *state, const candidate *chosen, uint64_t count, parley_data *data,
+                              parley_error *error) {
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += chosen[i].word.bytes;
+    parley_status status = pl_names_make(count, bytes, &data->names, error);
+    for (uint64_t i = 0, *start = (uint64_t *)data->names.start; i < count && status == PARLEY_OK; i++) {
+        memcpy((char *)data->names.text + start[i], chosen[i].word.text, chosen[i].word.bytes);
+        start[i + 1] = start[i] + chosen[i].word.bytes;
+    }
+    const pl_terms *terms = &state->terms;
+    if (status == PARLEY_OK && (terms->labelled || terms->ngrams > 1 || pl_terms_change(terms)))
+        status = pl_terms_write(terms, 1, data->path, &data->own_table, error);
+    data->table = data->own_table;
+    return status;
+}
+
+/* Learns the weights of the chosen words. */
+static parley_status weigh(state *state, const candidate *chosen, uint64_t count, parley_error *error) {
+    pl_terms *terms = &state->terms;
+    terms->count = count;
+    terms->rows = state->rows;
+    parley_status status =
+        pl_take(&terms->documents, count + 1, sizeof *terms->documents, "the weights of words", error);
+    for (uint64_t i = 0; i < count && status == PARLEY_OK; i++)
+        terms->documents[i] = state->documents[chosen[i].number];
+    return status == PARLEY_OK ? pl_terms_weights(terms, error) : status;
+}
+
 static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
     state *state = parser->state;
     const pl_dictionary *words = state->parted ? &state->all : &state->words;
     candidate *chosen = NULL;
     uint32_t *column = NULL;
-    uint64_t count, bytes = 0;
+    uint64_t count;
     if (state->fixed || !data)
         return PARLEY_OK;
     parley_status status = choose_words(state, words, &chosen, &count, error);
     if (status == PARLEY_OK)
         status = pl_take(&column, state->words.count + 1, sizeof *column, "words", error);
     if (status == PARLEY_OK && count == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no word is left%s", data->path,
-                         words->count ? "; change --min-documents, --max-documents or --stop-words" : "");
+        status = pl_fail(
+            error, PARLEY_BAD_INPUT, "%s: no word is left%s", data->path,
+            words->count || state->terms.stop.count ? "; change --min-documents, --max-documents or --stop-words" : "");
+    if (status == PARLEY_OK)
+        status = weigh(state, chosen, count, error);
     for (uint64_t i = 0; i < state->words.count && status == PARLEY_OK; i++)
         column[i] = UINT32_MAX;
     for (uint64_t i = 0; i < count && status == PARLEY_OK; i++) {
@@ -385,16 +343,13 @@ static parley_status finish(pl_parser *parser, parley_data *data, parley_error *
                                      : chosen[i].number;
         if (own != PL_NOT_FOUND)
             column[own] = (uint32_t)i;
-        bytes += chosen[i].word.bytes;
     }
     if (status == PARLEY_OK)
         status = renumber(parser, column, error);
     if (status == PARLEY_OK)
-        status = pl_names_make(count, bytes, &data->names, error);
-    for (uint64_t i = 0, *start = (uint64_t *)data->names.start; i < count && status == PARLEY_OK; i++) {
-        memcpy((char *)data->names.text + start[i], chosen[i].word.text, chosen[i].word.bytes);
-        start[i + 1] = start[i] + chosen[i].word.bytes;
-    }
+        status = pl_text_labels_finish(&state->labels, parser, data, error);
+    if (status == PARLEY_OK)
+        status = describe(state, chosen, count, data, error);
     parser->columns = count;
     pl_free(chosen);
     pl_free(column);
@@ -409,6 +364,8 @@ static void close_state(void *closed) {
         pl_dictionary_free(&state->block[i].found);
         pl_sorter_free(&state->block[i].sorter);
     }
+    pl_terms_free(&state->terms);
+    pl_text_labels_close(&state->labels);
     pl_dictionary_free(&state->words);
     pl_dictionary_free(&state->all);
     pl_free(state->tokens);
@@ -416,28 +373,53 @@ static void close_state(void *closed) {
     pl_free(state);
 }
 
-static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
-    state *state;
-    parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
-    if (status != PARLEY_OK)
-        return status;
-    parser->state = state;
-    state->blocks = parser->block_count;
-    state->settings = reading->settings;
-    status = pl_take(&state->block, state->blocks, sizeof *state->block, "reading", error);
-    bool named = reading->model_columns && reading->names && reading->names->count > 0;
-    if (status == PARLEY_OK && reading->model_columns && !named)
+/* Takes what the model knows of text: its words and, unless they are simply counted, how they are weighed. */
+static parley_status take_model(state *state, const char *path, const pl_reading *reading, parley_error *error) {
+    pl_terms *terms = NULL;
+    unsigned count = 0;
+    if (!reading->names || reading->names->count == 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s is plain text, but the model does not know words; give it counts",
-                       pl_source_name(parser->source));
-    for (uint64_t i = 0; named && i < reading->names->count && status == PARLEY_OK; i++) {
+                       path);
+    parley_status status = pl_terms_read(reading->table, path, &terms, &count, error);
+    for (uint64_t i = 0; i < reading->names->count && status == PARLEY_OK; i++) {
         pl_name word = pl_names_at(reading->names, i);
         uint32_t number;
         if (!pl_dictionary_add(&state->words, 0, word.text, word.bytes, &number))
             status = pl_fail_memory(error, "words", word.bytes);
     }
-    state->fixed = named;
-    parser->needs_all = !named;
-    parser->columns = named ? reading->model_columns : 0;
+    if (status == PARLEY_OK && count > 0 && (count > 1 || *terms->column || terms->count != reading->names->count))
+        status = pl_fail(error, PARLEY_BAD_INPUT,
+                         "%s is plain text, but the model was trained on a table; give a table", path);
+    if (status == PARLEY_OK && count == 1)
+        state->terms = *terms;
+    else if (status == PARLEY_OK)
+        state->terms.values = PL_COUNTS;
+    for (unsigned i = 0; i < count && status != PARLEY_OK; i++)
+        pl_terms_free(&terms[i]);
+    pl_free(terms);
+    return status;
+}
+
+static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
+    state *state;
+    bool model = reading->model_columns > 0;
+    parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    parser->state = state;
+    state->terms.ngrams = 1;
+    state->blocks = parser->block_count;
+    state->settings = reading->settings;
+    status = pl_take(&state->block, state->blocks, sizeof *state->block, "reading", error);
+    if (status == PARLEY_OK && model)
+        status = take_model(state, pl_source_name(parser->source), reading, error);
+    if (status == PARLEY_OK)
+        status = pl_text_labels_open(&state->labels, parser, reading, state->terms.labelled, error);
+    if (status == PARLEY_OK && !model)
+        status = pl_terms_open(&state->terms, "", state->labels.kind == PL_LABELS_READ, state->settings, error);
+    state->fixed = model;
+    parser->needs_all = !model;
+    parser->columns = reading->model_columns;
     return status;
 }
 
@@ -452,12 +434,13 @@ static bool sniff(const char *text, uint64_t bytes) {
     return false;
 }
 
-static const char *const settings[] = {"stop_words", "min_documents", "max_documents", "words", NULL};
+static const char *const settings[] = {"stop_words", "min_documents", "max_documents", "words", "ngrams", "term_values",
+                                       NULL};
 
 const pl_format pl_format_text = {
     .name = "text",
     .title = "plain text",
-    .help = "one document per line; words are runs of letters and digits, in lower case",
+    .help = "one document per line, perhaps after a label and a tab; words are runs of letters and digits",
     .endings = "",
     .no_rows = "each line is a document",
     .settings = settings,

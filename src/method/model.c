@@ -2,6 +2,7 @@
  * safetensors format. It holds the type's tensors, names of columns and classes if there are any, and metadata strings,
  * of which `format` names the type. */
 #include "data/format.h"
+#include "data/terms.h"
 #include "method/problem.h"
 
 #include <math.h>
@@ -87,6 +88,8 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->table = pl_model_meta(model, "table");
     reading->offset_column = pl_model_meta(model, "offset_column");
     const char *format = pl_model_meta(model, "documents_format");
+    if (!format && pl_terms_alone(reading->table))
+        format = pl_format_text.name;
     if (format && !reading->format) /* plain text is not recognised by content */
         reading->format = pl_format_find(format);
 }

@@ -330,6 +330,28 @@ static void columns_of_a_model_are_found_on_every_rank(void **state) {
     pl_pool_close(pool);
 }
 
+static void words_are_weighed_over_all_ranks(void **state) {
+    (void)state;
+    parley_settings settings;
+    char *text = malloc(TEXT_BYTES), *p = text;
+    pl_stream random = pl_stream_make(8, 0, 0);
+    assert_non_null(text);
+    for (unsigned i = 0; i < 900; i++) {
+        p += sprintf(p, "%s\t", i % 3 ? "yes" : "no");
+        for (unsigned k = 0; k < 8; k++)
+            p += sprintf(p, "w%u ", (unsigned)pl_random_below(&random, 7 + i % 40));
+        p += sprintf(p, "\n");
+    }
+    write_bytes(in_folder("words.txt"), text, (size_t)(p - text));
+    free(text);
+    pl_settings_defaults(&settings);
+    assert_int_equal(pl_setting_set(&settings, 0, "ngrams", "2", NULL), PARLEY_OK);
+    const pl_reading reading = {.settings = &settings, .format = &pl_format_text, .needs_labels = true};
+    assert_ranks_read("words.txt", reading, true);
+    pl_setting_set(&settings, 0, "term_values", "counts", NULL);
+    assert_ranks_read("words.txt", reading, true);
+}
+
 static void caches_are_shared_out_by_rows(void **state) {
     (void)state;
     assert_ranks_read("all.parley", (pl_reading){0}, true);
@@ -458,6 +480,7 @@ int main(void) {
         cmocka_unit_test(names_are_those_that_come_first_in_the_text),
         cmocka_unit_test(compressed_csv_is_dealt_or_read_by_the_first_rank),
         cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
+        cmocka_unit_test(words_are_weighed_over_all_ranks),
         cmocka_unit_test(caches_are_shared_out_by_rows),
         cmocka_unit_test(ranks_say_what_one_process_says),
         cmocka_unit_test(damaged_csv_is_the_same_to_all),

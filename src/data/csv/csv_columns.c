@@ -12,6 +12,7 @@
 
 #define HEAD_BYTES ((uint64_t)256 << 10)
 #define LOOKED_AT 50 /* lines that decide the separator */
+#define TEXT_WORDS 5 /* words of a field that is a text */
 
 typedef struct head {
     const char *text, *end; /* whole lines */
@@ -402,10 +403,28 @@ static parley_status mark_offset(pl_csv *csv, const char *path, const pl_reading
     return PARLEY_OK;
 }
 
-static parley_status ask_for_label(const pl_csv *csv, const char *path, parley_error *error) {
+/* Is one of the fields of the first line a text rather than a name? */
+static bool holds_text(const pl_csv *csv) {
+    for (unsigned j = 0; j < csv->count; j++) {
+        unsigned words = 1;
+        for (const char *p = csv->columns[j].name; *p; p++)
+            words += *p == ' ';
+        if (words >= TEXT_WORDS)
+            return true;
+    }
+    return false;
+}
+
+static parley_status ask_for_label(const pl_csv *csv, const char *path, const pl_reading *reading,
+                                   parley_error *error) {
     parley_error names;
     pl_csv_no_column(csv, path, "", "", 0, &names);
     const char *list = strstr(names.sentence, "; its ");
+    if (reading->needs_labels && holds_text(csv))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "%s: its first line looks like text; --format text reads lines of a label, a tab and a text, "
+                       "and --label-column names the label of a table",
+                       path);
     return pl_fail(error, PARLEY_BAD_USAGE, "%s: name the label column with --label-column%s", path, list ? list : "");
 }
 
@@ -419,7 +438,7 @@ static parley_status choose_label(pl_csv *csv, const char *path, const pl_readin
     if (weight && *weight && (csv->weight = pl_csv_find(csv, weight, strlen(weight))) == csv->count)
         return pl_csv_no_column(csv, path, "--weight-column", weight, strlen(weight), error);
     if (csv->label == csv->count && !reading->model_columns && csv->header && !reading->unlabelled)
-        return ask_for_label(csv, path, error);
+        return ask_for_label(csv, path, reading, error);
     if (csv->label == csv->count && !reading->model_columns && !reading->unlabelled)
         csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
     if (csv->label == csv->weight && csv->label < csv->count)
