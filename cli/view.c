@@ -7,6 +7,7 @@
 
 #define CELL_WIDTH 10
 #define TAB_DIGITS 6     /* JSON has all of them */
+#define MOST_WHOLE 1e15  /* whole numbers below it are exact */
 #define WIDEST_MATRIX 20 /* labels */
 
 /* The characters of UTF-8 text. */
@@ -22,6 +23,14 @@ static void print_name(pl_name name, uint64_t width) {
         putchar((unsigned char)name.text[i] < ' ' || name.text[i] == 0x7f ? '?' : name.text[i]);
     for (uint64_t i = width_of(name); i < width; i++)
         putchar(' ');
+}
+
+/* A number as text. Whole numbers, which may be counts, have all of their digits. */
+#define NUMBER_TEXT 40
+static const char *number_text(double value, int digits, char text[NUMBER_TEXT]) {
+    bool whole = value == floor(value) && fabs(value) < MOST_WHOLE;
+    snprintf(text, NUMBER_TEXT, whole ? "%.*f" : "%.*g", whole ? 0 : digits, value);
+    return text;
 }
 
 /* Fields and tables */
@@ -44,17 +53,19 @@ static void field_count(pl_viewer *viewer, const char *key, uint64_t count) {
 }
 
 static void field_number(pl_viewer *viewer, const char *key, double value) {
+    char text[NUMBER_TEXT];
     print_key(viewer, key);
     if (isnan(value))
         puts(" not defined on these rows");
     else
-        printf(" %.*g\n", ((const view *)viewer)->digits, value);
+        printf(" %s\n", number_text(value, ((const view *)viewer)->digits, text));
 }
 
 static void field_numbers(pl_viewer *viewer, const char *key, const double *values, uint64_t count) {
+    char text[NUMBER_TEXT];
     print_key(viewer, key);
     for (uint64_t i = 0; i < count; i++)
-        printf(" %.*g", ((const view *)viewer)->digits, values[i]);
+        printf(" %s", number_text(values[i], ((const view *)viewer)->digits, text));
     putchar('\n');
 }
 
@@ -77,7 +88,7 @@ static void field_labels(pl_viewer *viewer, const char *key, const parley_model 
 /* Rows are the labels of the data, columns those that were predicted. */
 static void field_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
     uint64_t labels = pl_model_labels(model);
-    char text[32];
+    char text[32], number[NUMBER_TEXT];
     double label;
     putchar('\n');
     if (labels > WIDEST_MATRIX) {
@@ -96,7 +107,8 @@ static void field_matrix(pl_viewer *viewer, const char *key, const parley_model 
         print_name(label_name(model, i, &label, text, sizeof text), (uint64_t)((const view *)viewer)->width);
         for (uint64_t k = 0; k < labels; k++) {
             pl_name name = label_name(model, k, &label, text, sizeof text);
-            printf(" %*.6g", width_of(name) > CELL_WIDTH ? (int)width_of(name) : CELL_WIDTH, values[i * labels + k]);
+            printf(" %*s", width_of(name) > CELL_WIDTH ? (int)width_of(name) : CELL_WIDTH,
+                   number_text(values[i * labels + k], 6, number));
         }
         putchar('\n');
     }
@@ -127,14 +139,20 @@ static void table_head(const view *view, const pl_view_cell *cells, unsigned cou
 
 static void table_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
     view *view = (struct view *)viewer;
+    char text[NUMBER_TEXT];
     (void)number; /* the name stands for it if there is no other */
     if (!view->headed)
         table_head(view, cells, count);
     view->headed = true;
     print_name(name, (uint64_t)view->width);
     for (unsigned i = 0; i < count; i++)
-        for (uint64_t k = 0; k < cells[i].count && !cells[i].json_only; k++)
-            printf(cells[i].share ? " %*.4f" : " %*.6g", CELL_WIDTH, cells[i].numbers[k * cells[i].stride]);
+        for (uint64_t k = 0; k < cells[i].count && !cells[i].json_only; k++) {
+            double value = cells[i].numbers[k * cells[i].stride];
+            if (cells[i].share)
+                printf(" %*.4f", CELL_WIDTH, value);
+            else
+                printf(" %*s", CELL_WIDTH, number_text(value, 6, text));
+        }
     putchar('\n');
 }
 
@@ -153,8 +171,9 @@ static const pl_viewer fields = {.text = field_text,
 /* Tabs: items have their keys in brackets, to tell them from the rows of lists */
 
 static void tab_numbers(const double *values, uint64_t count, uint64_t stride) {
+    char text[NUMBER_TEXT];
     for (uint64_t i = 0; i < count; i++)
-        printf("\t%.*g", TAB_DIGITS, values[i * stride]);
+        printf("\t%s", number_text(values[i * stride], TAB_DIGITS, text));
 }
 
 static void tab_text(pl_viewer *viewer, const char *key, const char *value) {

@@ -50,7 +50,7 @@ static void say(const measuring *self, const pl_trial *trial) {
         snprintf(h, sizeof h, ", H %g", trial->of.epochs);
     if (trial->sample < 1)
         snprintf(h + strlen(h), sizeof h - strlen(h), ", %.3g %% of the rows", 100 * trial->sample);
-    snprintf(text, sizeof text, "experiment: %s, %u %s%s%s: %g rounds, gap %.2e, %.3f seconds", trial->of.preset,
+    snprintf(text, sizeof text, "experiment: %s, %u %s%s%s: %.0f rounds, gap %.2e, %.3f seconds", trial->of.preset,
              trial->of.workers, self->plan->task.machines ? "machine" : "worker", trial->of.workers == 1 ? "" : "s", h,
              trial->rounds, trial->count ? trial->points[trial->count - 1].gap : 1.0, trial->cost);
     self->tell(self->user, text);
