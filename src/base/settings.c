@@ -8,6 +8,7 @@
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
+#define FOR_LABELS (PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 #define FOR_WORDS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO)
 
 static const pl_setting data_and_method[] = {
@@ -28,9 +29,22 @@ static const pl_setting data_and_method[] = {
     {"header", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
      .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty",
      AT(header)},
-    {"separator", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|comma|tab|semicolon", .value_name = "KIND",
-     .help = "CSV: separator of fields; auto: the one that splits the first lines into equally many fields",
+    {"separator", PL_WORD, PL_FOR_READING, "auto", .value_name = "CHARACTER",
+     .help = "CSV: separator of fields, as a character or as comma, tab, semicolon or space; auto: the comma, tab or "
+             "semicolon that splits the first lines into equally many fields",
      AT(separator)},
+    {"encoding", PL_CHOICE, PL_FOR_READING, "utf-8", .choices = "utf-8|latin-1", .value_name = "KIND",
+     .help = "CSV: encoding of the text", AT(encoding)},
+    {"skip_lines", PL_WHOLE, PL_FOR_READING, "0", 0, 1e6, .value_name = "N",
+     .help = "CSV: leave out the first N lines of each file, such as titles above the header", AT(skip_lines)},
+    {"comment", PL_WORD, PL_FOR_READING, "", .value_name = "CHARACTER",
+     .help = "CSV: leave out lines that begin with this character", AT(comment)},
+    {"bad_rows", PL_CHOICE, PL_FOR_READING, "error", .choices = "error|skip", .value_name = "KIND",
+     .help = "CSV: what to do with rows of too few or too many fields, and with rows without a label that have at most "
+             "one value; predict skips them only with --id",
+     AT(bad_rows)},
+    {"missing_label", PL_CHOICE, FOR_LABELS, "error", .choices = "error|skip", .value_name = "KIND",
+     .help = "CSV: what to do with rows without a label", AT(missing_label)},
     {"label_column", PL_WORD, PL_FOR_READING, "", .value_name = "COLUMN",
      .help = "CSV: name or number (from 1) of the label column; default: the model's, the column named label, target, "
              "y or class, or the last one of a file without names",

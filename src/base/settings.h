@@ -12,7 +12,7 @@
 #include "base/status.h"
 
 #define PL_TEXT 4096
-#define PL_MOST_SETTINGS 192
+#define PL_MOST_SETTINGS 256
 #define PL_WING_BYTES 1024 /* room for the settings of all wings */
 
 typedef enum pl_schedule {
@@ -35,7 +35,8 @@ typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS }
 typedef enum pl_as { PL_AS_AUTO, PL_AS_TEXT, PL_AS_CSV, PL_AS_JSON } pl_as;
 
 typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
-typedef enum pl_separator { PL_SEPARATOR_AUTO, PL_COMMA, PL_TAB, PL_SEMICOLON } pl_separator;
+typedef enum pl_encoding { PL_UTF8, PL_LATIN1 } pl_encoding;
+typedef enum pl_refusal { PL_REFUSED, PL_SKIPPED } pl_refusal;
 enum { PL_ENUMERATED, PL_HASHED };
 typedef enum pl_missing {
     PL_MISSING_AUTO,
@@ -60,7 +61,9 @@ struct parley_settings {
     const char *weights;
     /* reading */
     const char *format;
-    uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
+    uint64_t header, categories, hash_bits, missing, encoding, missing_label, bad_rows; /* the enums above */
+    const char *separator, *comment;
+    uint64_t skip_lines;
     const char *label_column, *weight_column, *offset_column, *categorical, *labels;
     const char *columns, *ignore, *missing_words, *interactions;
     bool keep_names;

@@ -118,7 +118,11 @@ typedef struct pl_reading {
     const parley_settings *settings; /* tells which settings were given; may be NULL */
     const pl_format *format;         /* NULL: found by content */
     pl_header header;
-    pl_separator separator;
+    char separator;      /* of fields; 0: found by content */
+    char comment;        /* lines that begin with it are left out; 0: none */
+    uint64_t skip_lines; /* lines to leave out at the beginning of each input */
+    pl_encoding encoding;
+    pl_refusal missing_label, bad_rows;
     const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
     const char *offset_column;                                   /* the same; of the model, if the data are for one */
     const char *columns, *ignore, *missing_words, *interactions; /* the same */

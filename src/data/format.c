@@ -17,9 +17,10 @@ static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_
                                          &pl_format_vw,  &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {
-    "header",  "separator",  "label_column",  "weight_column", "categorical", "categories",    "hash_bits",
-    "missing", "keep_names", "labels",        "columns",       "ignore",      "missing_words", "interactions",
-    "id",      "stop_words", "min_documents", "max_documents", "words",       "ngrams",        "term_values"};
+    "header",       "separator",     "label_column",  "weight_column", "categorical", "categories", "hash_bits",
+    "missing",      "keep_names",    "labels",        "columns",       "ignore",      "id",         "missing_words",
+    "interactions", "encoding",      "skip_lines",    "comment",       "bad_rows",    "words",      "missing_label",
+    "stop_words",   "min_documents", "max_documents", "ngrams",        "term_values"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -60,21 +61,53 @@ parley_status pl_format_check(const pl_reading *reading, const pl_format *format
             continue;
         pl_setting_flag(pl_setting_find(reading_settings[i]), flag, sizeof flag);
         bool named = format && format != &pl_format_csv && pl_format_ends(&pl_format_csv, path);
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect: %s is %s%s", flag, path,
-                       format ? format->title : "a cache",
-                       named ? "; fields of a table are separated by commas, tabs or semicolons" : "");
+        return pl_fail(
+            error, PARLEY_BAD_USAGE, "%s has no effect: %s is %s%s", flag, path, format ? format->title : "a cache",
+            named ? "; fields of a table are separated by commas, tabs or semicolons, or as --separator says" : "");
     }
     return PARLEY_OK;
 }
 
+const char *pl_past_preamble(const pl_reading *reading, const char *p, const char *end, bool whole, uint64_t *lines) {
+    const char *newline;
+    if (end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        p += 3;
+    for (*lines = 0; p < end; p = newline + 1, ++*lines) {
+        newline = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = newline ? newline : end, *q = p;
+        while (q < stop && (*q == ' ' || *q == '\t' || *q == '\r'))
+            q++;
+        if (*lines >= reading->skip_lines && q < stop && (!reading->comment || *p != reading->comment))
+            return p;
+        if (!newline)
+            return whole ? end : NULL;
+    }
+    return whole ? end : NULL;
+}
+
+/* Moves to the first line of the data, if some lines above it are left out. Returns false if it is not in the text. */
+static bool pass_preamble(const pl_reading *reading, const char **text, uint64_t *bytes, bool whole) {
+    uint64_t lines;
+    if (reading->skip_lines == 0 && !reading->comment)
+        return true;
+    const char *end = *text + *bytes, *first = pl_past_preamble(reading, *text, end, whole, &lines);
+    *text = first ? first : end;
+    *bytes = (uint64_t)(end - *text);
+    return first;
+}
+
 /* Reads up to the end of the first line that is not empty, so that a slow pipe does not delay the choice much. */
-static parley_status read_first_line(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
-    bool whole = false;
+static parley_status read_first_line(const pl_reading *reading, pl_source *source, const char **text, uint64_t *bytes,
+                                     parley_error *error) {
+    bool whole = false, passed = false;
     parley_status status = PARLEY_OK;
-    for (uint64_t wanted = 4; status == PARLEY_OK && wanted <= SNIFF_BYTES; wanted *= 2) {
+    for (uint64_t wanted = 4; status == PARLEY_OK && wanted <= (passed ? SNIFF_BYTES : PL_LONGEST_LINE); wanted *= 2) {
         const char *line;
         status = pl_source_head(source, wanted, text, bytes, &whole, error);
-        if (status != PARLEY_OK || whole || *bytes < wanted)
+        bool last = whole || *bytes < wanted;
+        if (status == PARLEY_OK)
+            passed = pass_preamble(reading, text, bytes, last);
+        if (status != PARLEY_OK || last)
             return status; /* it ends here, or fails, which is reported later */
         uint64_t length = pl_first_line(*text, *bytes, &line);
         if (length > 0 && line + length < *text + *bytes)
@@ -158,8 +191,10 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
     const char *text;
     uint64_t bytes;
     *out = reading->format;
+    if (!*out && reading->separator && !strchr(",\t;", reading->separator))
+        *out = &pl_format_csv; /* no other format has separators, and | or : would make it look like one */
     if (!*out) {
-        parley_status status = read_first_line(source, &text, &bytes, error);
+        parley_status status = read_first_line(reading, source, &text, &bytes, error);
         if (status != PARLEY_OK)
             return status;
         const char *line;
@@ -169,6 +204,7 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
         if (length > 0 && digits + 1 >= length) { /* a single number, which may be the head of a corpus */
             bool whole;
             status = pl_source_head(source, HEAD_BYTES, &text, &bytes, &whole, error);
+            pass_preamble(reading, &text, &bytes, true);
         }
         if (status != PARLEY_OK)
             return status;
@@ -228,6 +264,37 @@ bool pl_format_ends(const pl_format *format, const char *path) {
     return false;
 }
 
+/* Takes a character that may separate fields or begin a comment, or its name. Returns false if it cannot be one. */
+static bool read_character(const char *text, char *out) {
+    static const struct {
+        const char *name;
+        char character;
+    } named[] = {{"comma", ','}, {"tab", '\t'}, {"\\t", '\t'}, {"semicolon", ';'}, {"space", ' '}};
+    for (unsigned i = 0; i < sizeof named / sizeof *named; i++)
+        if (strcmp(text, named[i].name) == 0) {
+            *out = named[i].character;
+            return true;
+        }
+    *out = *text;
+    bool graphic = *text > ' ' && *text < 0x7f, letter = (*text | 0x20) >= 'a' && (*text | 0x20) <= 'z';
+    return !text[1] && (*text == ' ' || *text == '\t' || (graphic && !letter && !strchr("0123456789\"+-.", *text)));
+}
+
+static parley_status read_characters(const parley_settings *settings, pl_reading *out, parley_error *error) {
+    if (strcmp(settings->separator, "auto") != 0 && !read_character(settings->separator, &out->separator))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--separator %.20s: it must be comma, tab, semicolon, space or another character that is not "
+                       "part of words and numbers",
+                       settings->separator);
+    if (*settings->comment && !read_character(settings->comment, &out->comment))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--comment %.20s: it must be one character that is not part of words and numbers, such as #",
+                       settings->comment);
+    if (out->comment && out->comment == out->separator)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--comment %.20s: this is the separator", settings->comment);
+    return PARLEY_OK;
+}
+
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error) {
     const pl_format *format = pl_format_find(settings->format);
     if (!format && strcmp(settings->format, "auto") != 0)
@@ -238,7 +305,10 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .settings = settings,
         .format = format,
         .header = (pl_header)settings->header,
-        .separator = (pl_separator)settings->separator,
+        .skip_lines = settings->skip_lines,
+        .encoding = (pl_encoding)settings->encoding,
+        .missing_label = (pl_refusal)settings->missing_label,
+        .bad_rows = (pl_refusal)settings->bad_rows,
         .label_column = settings->label_column,
         .weight_column = settings->weight_column,
         .offset_column = settings->offset_column,
@@ -255,5 +325,5 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .keep_names = settings->keep_names,
         .id = settings->id,
     };
-    return PARLEY_OK;
+    return read_characters(settings, out, error);
 }

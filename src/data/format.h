@@ -85,6 +85,10 @@ bool pl_source_is_empty(pl_source *source);
 parley_status pl_fault_fail(const pl_fault *fault, const char *path, uint64_t line, parley_error *error);
 /* Does `path` end in one of the endings, perhaps followed by .gz or .zst? */
 bool pl_format_ends(const pl_format *format, const char *path);
+/* Returns the first line of the data: what follows a byte order mark, the lines that are to be skipped, comments of the
+ * given character and blank lines. NULL: it is not in this text, which is not the `whole` input. `*lines`: the lines
+ * before it. */
+const char *pl_past_preamble(const pl_reading *reading, const char *p, const char *end, bool whole, uint64_t *lines);
 /* Finds the first line that is neither blank nor a comment. Returns its length, or 0 if there is none. */
 uint64_t pl_first_line(const char *text, uint64_t bytes, const char **line);
 

@@ -203,7 +203,7 @@ static parley_status open_next(pl_parser *parser, parley_error *error) {
     if (pl_source_content(parser->source) == PL_CACHE)
         format = NULL;
     else
-        status = pl_format_choose(&(pl_reading){.documents = parser->documents}, parser->source, &format, error);
+        status = pl_format_choose(&parser->look, parser->source, &format, error);
     if (status == PARLEY_OK && format != parser->format && !parser->asked)
         return pl_inputs_fail(&parser->inputs[0], parser->format, input, format, error);
     if (status == PARLEY_OK && parser->format->next)
@@ -288,8 +288,11 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_parser *par
 /* Chooses the format of an open source and lets it inspect the head. */
 static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_error *error) {
     parser->asked = reading->format != NULL;
-    parser->documents = reading->documents;
     parser->watching = reading->watching;
+    parser->look = (pl_reading){.documents = reading->documents,
+                                .separator = reading->separator,
+                                .skip_lines = reading->skip_lines,
+                                .comment = reading->comment};
     if (pl_source_content(parser->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(parser->source), error);
     parley_status status = pl_format_choose(reading, parser->source, &parser->format, error);

@@ -30,7 +30,7 @@ struct pl_parser {
     pl_input *inputs, only;                   /* inputs, read one after the other */
     unsigned input, input_count;
     bool asked;                  /* the format was given, not found by content */
-    bool documents;              /* as in pl_reading */
+    pl_reading look;             /* how the format of further inputs is found */
     uint64_t window_bytes, used; /* used: bytes of the inputs before this one */
     uint64_t rows_before;        /* number of rows when this input began */
     const char *name;            /* for messages, if there is no source */

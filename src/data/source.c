@@ -47,74 +47,6 @@ struct pl_source {
     buffer head, buffers[2]; /* head: text that was read ahead for inspection; its first `bytes` bytes are skipped */
 };
 
-static bool odd_quotes(const char *p, const char *end) {
-    unsigned odd = 0;
-    for (; p < end; p++)
-        odd ^= *p == '"';
-    return odd;
-}
-
-/* The first word of the line at `p`, without leading zeros; `*whole` says whether it ends before `end`. */
-static uint64_t key_of(const char **p, const char *end, bool *whole) {
-    while (*p < end && (**p == ' ' || **p == '\t'))
-        ++*p;
-    while (*p + 1 < end && **p == '0' && (*p)[1] >= '0' && (*p)[1] <= '9')
-        ++*p;
-    const char *stop = *p;
-    while (stop < end && *stop != ' ' && *stop != '\t' && *stop != '\r' && *stop != '\n')
-        stop++;
-    *whole = stop < end;
-    return (uint64_t)(stop - *p);
-}
-
-/* Whether the lines that end and begin at `p` have different first words. False if the text ends before that is known,
- * or if one of them is blank. */
-static bool is_turn(const char *text, const char *p, const char *end) {
-    const char *before = p - 1, *next = p;
-    bool whole, ignored;
-    while (before > text && before[-1] != '\n')
-        before--;
-    uint64_t bytes = key_of(&next, end, &whole), last = key_of(&before, p, &ignored);
-    return whole && bytes > 0 && last > 0 && (bytes != last || memcmp(before, next, (size_t)bytes) != 0);
-}
-
-const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end) {
-    if (cut.record > 0) {
-        uint64_t records = ((uint64_t)(from - text) + cut.record - 1) / cut.record;
-        return (uint64_t)(end - text) / cut.record >= records ? text + records * cut.record : NULL;
-    }
-    bool inside = cut.quotes && odd_quotes(text, from);
-    for (const char *p = from; p < end; p++) {
-        const char *newline = memchr(p, '\n', (size_t)(end - p));
-        if (!newline)
-            return NULL;
-        inside ^= cut.quotes && odd_quotes(p, newline);
-        if (!inside && (!cut.keyed || is_turn(text, newline + 1, end)))
-            return newline + 1;
-        p = newline;
-    }
-    return NULL;
-}
-
-/* Bytes up to the end of the last whole line or record that ends after `from`; 0: there is none. `*inside` says whether
- * `from` lies between quotes, and on return whether `bytes` does. */
-static uint64_t whole_units(pl_cut cut, const char *text, uint64_t from, uint64_t bytes, bool *inside) {
-    if (cut.record > 0)
-        return bytes - bytes % cut.record;
-    for (const char *p = text + bytes; cut.keyed && p > text; p--)
-        if (p[-1] == '\n' && is_turn(text, p, text + bytes))
-            return (uint64_t)(p - text);
-    if (cut.keyed)
-        return 0;
-    *inside ^= cut.quotes && odd_quotes(text + from, text + bytes);
-    for (bool within = *inside; bytes > from; bytes--) {
-        if (text[bytes - 1] == '\n' && !within)
-            return bytes;
-        within ^= cut.quotes && text[bytes - 1] == '"';
-    }
-    return 0;
-}
-
 /* Calls pl_decode, or returns the failure that occurred when the head was read. */
 static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_t *made, parley_error *error) {
     *made = 0;
@@ -143,7 +75,7 @@ parley_status pl_source_too_long(const pl_source *source, uint64_t lines, parley
 static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
     parley_error *error = &next->error;
     uint64_t room = source->window_bytes, searched = 0, made = 1;
-    bool inside = false;
+    pl_spot spot = PL_AT_LINE;
     next->held = before->held - before->bytes;
     next->bytes = 0;
     while (next->bytes == 0 && made > 0) {
@@ -160,12 +92,12 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
             parley_status status = decode(source, text + next->held, room - next->held, &made, error);
             next->held += made;
             if (status != PARLEY_OK) {
-                inside = false;
-                next->bytes = whole_units(source->cut, text, 0, next->held, &inside);
+                spot = PL_AT_LINE;
+                next->bytes = pl_cut_whole(source->cut, text, 0, next->held, &spot);
                 return status;
             }
         }
-        next->bytes = whole_units(source->cut, text, searched, next->held, &inside);
+        next->bytes = pl_cut_whole(source->cut, text, searched, next->held, &spot);
         searched = next->held;
         if (next->bytes == 0 && next->held > PL_LONGEST_LINE)
             return pl_source_too_long(source, source->lines, error);
@@ -295,7 +227,7 @@ static uint64_t lines_before(const pl_source *source) {
 /* Reads a window of whole lines into the buffer, or one line if that is longer. */
 static parley_status read_window(pl_source *source, uint64_t left, uint64_t *bytes, parley_error *error) {
     uint64_t held = 0, wanted = source->window_bytes;
-    bool inside = false;
+    pl_spot spot = PL_AT_LINE;
     for (*bytes = 0; *bytes == 0; wanted *= 2) {
         wanted = wanted < left ? wanted : left;
         if (!pl_span_reserve(&source->window, wanted + PL_TEXT_MARGIN))
@@ -305,7 +237,7 @@ static parley_status read_window(pl_source *source, uint64_t left, uint64_t *byt
         if (status != PARLEY_OK)
             return status;
         memset(text + wanted, 0, PL_TEXT_MARGIN);
-        uint64_t units = whole_units(source->cut, text, held, wanted, &inside);
+        uint64_t units = pl_cut_whole(source->cut, text, held, wanted, &spot);
         if (units == 0 && wanted > PL_LONGEST_LINE)
             return pl_source_too_long(source, lines_before(source), error);
         *bytes = wanted == left ? left : units;
@@ -468,28 +400,35 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
         source->used = cut.skip;
 }
 
-/* Finds the first line that begins at or after `at`. `inside` says whether `at` lies between quotes. */
-static parley_status line_from(const pl_source *source, uint64_t at, bool inside, uint64_t *line, parley_error *error) {
+/* Finds the first line that begins at or after `at`, which is `spot`. */
+static parley_status line_from(const pl_source *source, uint64_t at, pl_spot spot, uint64_t *line,
+                               parley_error *error) {
     char text[SCAN_BYTES];
     uint64_t bytes;
-    bool first = true;
-    for (at--, *line = source->size; at < source->size; at += bytes, first = false) {
+    *line = at;
+    if (spot == PL_AT_LINE)
+        return PARLEY_OK;
+    for (*line = source->size; at < source->size; at += bytes) {
         bytes = source->size - at < SCAN_BYTES ? source->size - at : SCAN_BYTES;
         parley_status status = read_at(source, text, at, bytes, error);
         if (status != PARLEY_OK)
             return status;
-        const char *p = text, *end = text + bytes, *newline;
-        inside ^= first && source->cut.quotes && *p == '"'; /* the state before that byte */
-        for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
-            inside ^= source->cut.quotes && odd_quotes(p, newline);
-            if (!inside) {
-                *line = at + (uint64_t)(newline + 1 - text);
-                return PARLEY_OK;
-            }
+        const char *next = pl_cut_line(source->cut, spot, text, text + bytes);
+        if (next) {
+            *line = at + (uint64_t)(next - text);
+            return PARLEY_OK;
         }
-        inside ^= source->cut.quotes && odd_quotes(p, end);
+        spot = pl_cut_walk(source->cut, spot, text, text + bytes);
     }
     return PARLEY_OK;
+}
+
+/* What `at` is in text without quotes. */
+static parley_status plain_spot(const pl_source *source, uint64_t at, pl_spot *spot, parley_error *error) {
+    char before = '\n';
+    parley_status status = at > 0 ? read_at(source, &before, at - 1, 1, error) : PARLEY_OK;
+    *spot = before == '\n' ? PL_AT_LINE : PL_IN_LINE;
+    return status;
 }
 
 /* Finds the first line that begins at or after `at` with another word than the line before it. */
@@ -505,7 +444,7 @@ static parley_status turn_from(const pl_source *source, uint64_t at, uint64_t *l
         for (uint64_t i = 1; i < bytes; i++) {
             if (text[i - 1] != '\n')
                 continue;
-            if (begin + i >= at && is_turn(text, text + i, text + bytes)) {
+            if (begin + i >= at && pl_cut_turns(text, text + i, text + bytes)) {
                 *line = begin + i;
                 return PARLEY_OK;
             }
@@ -519,22 +458,27 @@ static parley_status turn_from(const pl_source *source, uint64_t at, uint64_t *l
 }
 
 /* Finds the first line or record that begins at or after `at`. */
-static parley_status unit_from(const pl_source *source, uint64_t at, bool inside, uint64_t *unit, parley_error *error) {
+static parley_status unit_from(const pl_source *source, uint64_t at, pl_spot spot, uint64_t *unit,
+                               parley_error *error) {
     uint64_t skip = source->cut.skip, record = source->cut.record;
     if (record > 0 && at > skip)
         at = skip + (at - skip + record - 1) / record * record;
     *unit = at < source->size ? at : source->size;
-    if (source->cut.keyed && at <= skip)
+    if (at <= skip && skip > 0)
         *unit = skip;
-    if (source->cut.keyed && at > skip && at < source->size)
-        return turn_from(source, at, unit, error);
-    if (source->cut.keyed)
+    if (at <= skip || at >= source->size || record > 0)
         return PARLEY_OK;
-    return record > 0 || at == 0 || at >= source->size ? PARLEY_OK : line_from(source, at, inside, unit, error);
+    if (source->cut.keyed)
+        return turn_from(source, at, unit, error);
+    parley_status status = source->cut.quotes ? PARLEY_OK : plain_spot(source, at, &spot, error);
+    return status == PARLEY_OK ? line_from(source, at, spot, unit, error) : status;
 }
 
-parley_status pl_source_odd_quotes(pl_source *source, uint64_t begin, uint64_t end, bool *odd, parley_error *error) {
-    *odd = false;
+parley_status pl_source_walk(pl_source *source, uint64_t begin, uint64_t end, pl_spot to[PL_SPOTS],
+                             parley_error *error) {
+    bool any = false, newline = false;
+    for (unsigned i = 0; i < PL_SPOTS; i++)
+        to[i] = (pl_spot)i;
     if (!pl_span_reserve(&source->window, source->window_bytes + PL_TEXT_MARGIN))
         return pl_fail_memory(error, "a window of text", source->window_bytes);
     for (uint64_t bytes; begin < end; begin += bytes) {
@@ -543,17 +487,27 @@ parley_status pl_source_odd_quotes(pl_source *source, uint64_t begin, uint64_t e
         parley_status status = read_at(source, text, begin, bytes, error);
         if (status != PARLEY_OK)
             return status;
-        *odd ^= odd_quotes(text, text + bytes);
+        for (unsigned i = 0; i < PL_SPOTS; i++) /* without comments, all others follow from the first one */
+            if (source->cut.comment || i == PL_AT_LINE)
+                to[i] = pl_cut_walk(source->cut, to[i], text, text + bytes);
+        newline = text[bytes - 1] == '\n';
+        any = true;
+    }
+    if (!source->cut.comment && any) {
+        bool odd = to[PL_AT_LINE] == PL_IN_QUOTES;
+        pl_spot plain = newline ? PL_AT_LINE : PL_IN_LINE;
+        for (unsigned i = 0; i < PL_SPOTS; i++)
+            to[i] = odd == (i != PL_IN_QUOTES) ? PL_IN_QUOTES : plain;
     }
     return PARLEY_OK;
 }
 
-parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2],
+parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const pl_spot spots[2],
                               parley_error *error) {
     uint64_t from, to;
-    parley_status status = unit_from(source, begin, quoted[0], &from, error);
+    parley_status status = unit_from(source, begin, spots[0], &from, error);
     if (status == PARLEY_OK)
-        status = unit_from(source, end, quoted[1], &to, error);
+        status = unit_from(source, end, spots[1], &to, error);
     if (status != PARLEY_OK)
         return status;
     source->used = from > source->used ? from : source->used;

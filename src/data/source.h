@@ -5,20 +5,13 @@
 
 #include "base/pool.h"
 #include "base/status.h"
+#include "data/cut.h"
 #include "data/decode.h"
 
 #define PL_LONGEST_LINE ((uint64_t)256 << 20) /* bytes of a line or record; longer ones are refused */
 #define PL_TEXT_MARGIN 64                     /* readable bytes after a text; NUL after the last line of a file */
 
 typedef struct pl_source pl_source;
-
-/* Where an input may be split, after its first `skip` bytes. */
-typedef struct pl_cut {
-    uint64_t skip;
-    uint64_t record; /* bytes of a record; 0: split at lines */
-    bool quotes;     /* newlines between quotes do not end a line */
-    bool keyed;      /* lines that begin with the same word stay together */
-} pl_cut;
 
 /* A window is the next `window_bytes` up to a newline, or one line if that is longer. */
 parley_status pl_source_open(const char *path, uint64_t window_bytes, pl_source **out, parley_error *error);
@@ -32,16 +25,14 @@ parley_status pl_source_head(pl_source *source, uint64_t wanted, const char **te
 /* Must be called before the first window. `skip` must lie within a head that was asked for. */
 void pl_source_cut(pl_source *source, pl_cut cut);
 /* Restricts an uncompressed file to the lines or records that begin in [begin, end). Call it after pl_source_cut. If
- * quotes matter, `quoted` says whether `begin` and `end` lie between quotes. */
-parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2],
+ * quotes matter, `spots` says what `begin` and `end` are. */
+parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const pl_spot spots[2],
                               parley_error *error);
-/* Is the number of quotes in [begin, end) of an uncompressed file odd? */
-parley_status pl_source_odd_quotes(pl_source *source, uint64_t begin, uint64_t end, bool *odd, parley_error *error);
+/* Finds what `end` of an uncompressed file is for each spot that `begin` may be. Call it after pl_source_cut. */
+parley_status pl_source_walk(pl_source *source, uint64_t begin, uint64_t end, pl_spot to[PL_SPOTS],
+                             parley_error *error);
 /* Lets the threads of a pool, which belongs to the calling thread, read plain files. */
 void pl_source_share(pl_source *source, pl_pool *pool);
-/* Returns the end of the first line or record that ends at or after `from`, or NULL. `text` must be the beginning of
- * one. */
-const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end);
 /* Returns the next window, which is valid until the next call; `*bytes` is 0 at the end. Fails if a line or record has
  * more than PL_LONGEST_LINE bytes, or if a plain file was changed since it was opened, at the latest at its end.
  * PL_TEXT_MARGIN bytes after it

@@ -30,7 +30,7 @@ typedef struct chunk {
 /* This rank's share of an uncompressed file: the lines that begin in [begin, end). */
 typedef struct share {
     uint64_t begin, end; /* both 0: no share */
-    bool quoted[2];      /* whether `begin` and `end` lie between quotes, if the format has quotes */
+    pl_spot spots[2];    /* what `begin` and `end` are, if the format has quotes */
 } share;
 
 typedef struct parsing {
@@ -192,7 +192,7 @@ static void parse_input(parsing *self, unsigned input, const share *share, uint6
         return;
     parley_status status = open_input(self, input, self->parser.window_bytes, &source, &lines, &self->error);
     if (status == PARLEY_OK && share)
-        status = pl_source_limit(source, share->begin, share->end, share->quoted, &self->error);
+        status = pl_source_limit(source, share->begin, share->end, share->spots, &self->error);
     if (status != PARLEY_OK)
         fail_chunk(self, input, number, status);
     else {
@@ -292,35 +292,51 @@ static void share_bytes(const parsing *self, const bool *mapped, share *shares) 
     }
 }
 
-/* Finds out whether each share begins and ends between quotes. Each rank counts the quotes in its own shares. */
-static parley_status count_quotes(const parsing *self, share *shares, parley_error *error) {
-    unsigned count = self->inputs->count, ranks = self->engine->ranks;
-    double *odd, *all = NULL;
-    uint64_t *bounds = NULL;
-    parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
-    for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
-        pl_source *source;
-        if (shares[i].end == 0)
-            continue;
-        status = pl_source_open(self->inputs->list[i].path, self->parser.window_bytes, &source, error);
+/* Finds what the end of this rank's share of an input is, for each spot that its beginning may be, as one number. */
+static double walk_share(parsing *self, unsigned input, const share *share) {
+    pl_source *source = NULL;
+    pl_spot to[PL_SPOTS] = {PL_AT_LINE, PL_IN_LINE, PL_IN_QUOTES, PL_IN_COMMENT};
+    uint64_t lines;
+    double walked = 0;
+    if (share->end > 0 && !self->stopped) {
+        parley_status status = open_input(self, input, self->parser.window_bytes, &source, &lines, &self->error);
+        uint64_t skip = self->parser.cut.skip, begin = share->begin > skip ? share->begin : skip;
+        if (status == PARLEY_OK)
+            status = pl_source_walk(source, begin, share->end, to, &self->error);
         if (status != PARLEY_OK)
-            break;
-        bool is_odd;
-        status = pl_source_odd_quotes(source, shares[i].begin, shares[i].end, &is_odd, error);
-        odd[i] = is_odd;
+            fail_chunk(self, input, self->engine->rank, status);
         pl_source_close(source);
     }
+    for (unsigned i = PL_SPOTS; i-- > 0;)
+        walked = walked * PL_SPOTS + (double)to[i];
+    return walked;
+}
+
+static pl_spot walked_to(double walked, pl_spot from) {
+    uint64_t all = (uint64_t)walked;
+    for (unsigned i = 0; i < (unsigned)from; i++)
+        all /= PL_SPOTS;
+    return (pl_spot)(all % PL_SPOTS);
+}
+
+/* Finds out whether each share begins and ends between quotes or in a comment. Each rank looks at its own shares. */
+static parley_status find_spots(parsing *self, share *shares, parley_error *error) {
+    unsigned count = self->inputs->count, ranks = self->engine->ranks;
+    double *walked, *all = NULL;
+    uint64_t *bounds = NULL;
+    parley_status status = pl_take(&walked, count, sizeof *walked, "inputs", error);
     if (status == PARLEY_OK)
-        status = pl_gather_lists(self->engine, odd, count, &all, bounds, error);
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        walked[i] = walk_share(self, i, &shares[i]);
+    if (status == PARLEY_OK)
+        status = pl_gather_lists(self->engine, walked, count, &all, bounds, error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
         for (unsigned r = 0; r <= self->engine->rank; r++) {
-            bool more = all[bounds[r] + i] > 0;
-            shares[i].quoted[0] ^= more && r < self->engine->rank;
-            shares[i].quoted[1] ^= more;
+            shares[i].spots[0] = shares[i].spots[1];
+            shares[i].spots[1] = walked_to(all[bounds[r] + i], shares[i].spots[1]);
         }
-    pl_free(odd);
+    pl_free(walked);
     pl_free(bounds);
     pl_free(all);
     return status;
@@ -335,7 +351,7 @@ static parley_status parse_all(parsing *self, const bool *mapped, parley_error *
         return status;
     share_bytes(self, mapped, shares);
     if (self->parser.cut.quotes)
-        status = count_quotes(self, shares, error);
+        status = find_spots(self, shares, error);
     for (unsigned i = 0; i < inputs->count; i++) {
         streams += !mapped[i] && inputs->list[i].bytes > 0;
         self->wanted += shares[i].end - shares[i].begin;

@@ -34,6 +34,22 @@ static inline const char *names_of(const pl_names *names) {
     return text;
 }
 
+/* A model with these names, to which columns of data are matched. */
+static inline pl_names make_names(const char *joined) {
+    pl_names names;
+    parley_error error;
+    uint64_t count = 0, at = 0, i = 0;
+    for (const char *c = joined; *c; c++)
+        count += *c == '|';
+    assert_int_equal(pl_names_make(count, strlen(joined), &names, &error), PARLEY_OK);
+    for (const char *c = joined; *c; c++)
+        if (*c == '|')
+            ((uint64_t *)names.start)[++i] = at;
+        else
+            ((char *)names.text)[at++] = *c;
+    return names;
+}
+
 /* Parses with one thread, and checks that blocks and threads change nothing. */
 static inline parley_data *parse_as(const char *text, size_t bytes, const pl_reading *reading) {
     static const uint64_t sizes[] = {1, 7, 64};

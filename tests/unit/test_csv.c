@@ -39,7 +39,7 @@ static void settings_choose_the_columns(void **state) {
     assert_rows(text, &(pl_reading){.label_column = "a", .ignore = "c"}, "1|0:2\n4|0:5\n");
     assert_fault(text, strlen(text), &csv, "t: name the label column with --label-column; its 3 columns are a, b, c");
     assert_rows("r,s\nt,s\n", &(pl_reading){.header = PL_NO_HEADER}, "0|0:1\n0|1:1\n");
-    assert_rows("a,b;c\n1;2\n", &(pl_reading){.separator = PL_SEMICOLON, .format = &pl_format_csv, .label_column = "2"},
+    assert_rows("a,b;c\n1;2\n", &(pl_reading){.separator = ';', .format = &pl_format_csv, .label_column = "2"},
                 "2|0:1\n");
 }
 
@@ -95,17 +95,25 @@ static void hashed_categories_follow_the_numbers(void **state) {
 static void every_fault_has_its_sentence(void **state) {
     (void)state;
     static const fault faults[] = {
-        {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line"},
-        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes, "
-                              "and name every column in the first line"},
+        {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line; --bad-rows skip leaves such rows out"},
+        {"a,y\n1,2\n3,4,5\n",
+         "t:3: more fields than the 2 of the first line; put fields with separators in quotes, name every column in "
+         "the "
+         "first line (--skip-lines leaves out lines above it), or leave such rows out with --bad-rows skip"},
         {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
         {"a,y\n1,2\n3\"5,4\n",
          "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double the quotes in it"},
         {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double the quotes that belong to a field"},
-        {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; every row needs one"},
+        {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; --missing-label skip leaves such rows out"},
         {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number, unlike those above it"},
-        {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 32-bit float; scale the column"},
-        {"a,a\n1,1\n", "t:1: two columns are named a; give them different names"},
+        {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 64-bit float; scale the column"},
+        {"My table\na,y\n1,1\n",
+         "t:1: the first line is a single field, but the next one has more; --skip-lines N leaves out lines above the "
+         "header, and --comment C those that begin with a character"},
+        {"a,y\ncaf\xe9,1\n", "t:2: \"caf?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
+        {"a,y\n\"caf\xc3\",1\n", "t:2: \"caf?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
+        {"a,\xe9,y\n1,2,1\n", "t:1: \"?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
+        {"a,y\n\xed\xa0\x80,1\n", "t:2: \"???\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
         {"a,y\n", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
         {"", "t: no rows; the input is empty"},
     };
@@ -384,22 +392,6 @@ static void interactions_are_products(void **state) {
                  "--interactions c: t has no such column; its 5 columns are a, b, w, v, y");
     reading.interactions = "a";
     assert_fault(text, strlen(text), &reading, "--interactions a: write a pair as a:b");
-}
-
-/* A model with these names, to which columns of data are matched. */
-static pl_names make_names(const char *joined) {
-    pl_names names;
-    parley_error error;
-    uint64_t count = 0, at = 0, i = 0;
-    for (const char *c = joined; *c; c++)
-        count += *c == '|';
-    assert_int_equal(pl_names_make(count, strlen(joined), &names, &error), PARLEY_OK);
-    for (const char *c = joined; *c; c++)
-        if (*c == '|')
-            ((uint64_t *)names.start)[++i] = at;
-        else
-            ((char *)names.text)[at++] = *c;
-    return names;
 }
 
 static void columns_are_matched_by_name(void **state) {

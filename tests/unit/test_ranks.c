@@ -201,6 +201,23 @@ static bool compress(const char *from, const char *to) {
     return pl_file_close(file, status, &error) == PARLEY_OK;
 }
 
+/* Copies a table, with a title of two lines that has a quote, and comments with quotes below it. */
+static void write_titled(const char *name, const char *from) {
+    size_t bytes, used;
+    char *text = read_bytes(in_folder(from), &bytes), *all = malloc(2 * bytes + 64);
+    used = (size_t)sprintf(all, "The \"title\n\n%% 5\" wide\n");
+    bool inside = false;
+    for (size_t i = 0; i < bytes; i++) {
+        all[used++] = text[i];
+        inside ^= text[i] == '"';
+        if (text[i] == '\n' && !inside && i % 3 == 0)
+            used += (size_t)sprintf(all + used, "%% \"\n");
+    }
+    write_bytes(in_folder(name), all, used);
+    free(text);
+    free(all);
+}
+
 static int prepare(void **state) {
     static char text[TEXT_BYTES];
     parley_error error;
@@ -237,6 +254,7 @@ static int prepare(void **state) {
     write_words("open.csv", true, 700, 300, "yes,1,\"red,here");
     write_words("last.csv", true, 700, 699, "yes,1,\"red\"x,here");
     write_bytes(in_folder("head.csv"), "y,size,\"the\ncolour\",place\n", 26);
+    write_titled("title.csv", "more.csv");
     write_bytes(in_folder("twice.csv"), "y,a,a\n1,2,3\n", 12);
     write_records("images", "labels", 8, 500, 12 + 7 * 500);
     write_records("cut-images", "cut-labels", 8, 500, 12 + 7 * 499);
@@ -284,6 +302,9 @@ static void csv_is_cut_at_newlines_that_are_not_in_quotes(void **state) {
     assert_ranks_read("many.csv more.csv", (pl_reading){0}, true);
     assert_ranks_read("more.csv rest.csv empty.svm many.csv head.csv", (pl_reading){0}, true);
     assert_ranks_read("rest.csv", (pl_reading){.header = PL_NO_HEADER, .categorical = "2", .label_column = "1"}, true);
+    assert_ranks_read("twice.csv", (pl_reading){0}, false);
+    assert_ranks_read("title.csv", (pl_reading){.skip_lines = 2, .comment = '%'}, true);
+    assert_ranks_read("title.csv more.csv title.csv", (pl_reading){.skip_lines = 2, .comment = '%'}, true);
     assert_ranks_read("many.csv", (pl_reading){.weight_column = "size"}, true);
     assert_ranks_read("many.csv", (pl_reading){.hashed = true, .hash_bits = 6}, true);
     assert_ranks_read("more.csv many.csv", (pl_reading){.hashed = true, .hash_bits = 6, .keep_names = true}, true);
@@ -369,7 +390,7 @@ static void ranks_say_what_one_process_says(void **state) {
         assert_ranks_refuse(names[i], (pl_reading){0});
     assert_ranks_refuse("all.csv", (pl_reading){.label_column = "nobody"});
     const char *const tables[] = {"few.csv",           "value.csv",        "stray.csv",    "open.csv",
-                                  "last.csv",          "twice.csv",        "head.csv",     "all.csv many.csv",
+                                  "last.csv",          "head.csv",         "few.csv",      "all.csv many.csv",
                                   "many.csv open.csv", "open.csv few.csv", "value.csv.gz", "stray.csv value.csv.gz"};
     for (unsigned i = 0; i < COUNT(tables); i++)
         assert_ranks_refuse(tables[i], (pl_reading){0});
@@ -391,21 +412,28 @@ static void assert_ranks_agree(const char *names, pl_reading reading) {
 static void damaged_csv_is_the_same_to_all(void **state) {
     (void)state;
     static const char *const rows[] = {"yes,1,red,\"at\"\n", "no,2,\"a\nb\",c\n", "no,,\"\"\"x,\",y\n", "\n",
-                                       " yes , 3,?,\"\"\n"};
-    static const char odd[] = "\"\"\"\"\n,, 7x";
+                                       " yes , 3,?,\"\"\n",  "#\"one\n",          ",4,\"\n#\",z\n",     "no,5\n"};
+    static const char odd[] = "\"\"\"\"\n,, 7x#";
     pl_stream stream = pl_stream_make(4, 0, 0);
-    for (unsigned n = 0; n < 60; n++) {
+    for (unsigned n = 0; n < 120; n++) {
         char text[2][2000];
+        unsigned kinds = n < 60 ? 5 : COUNT(rows); /* later ones have comments and bad rows */
         for (unsigned f = 0; f < 2; f++) {
             size_t bytes = (size_t)snprintf(text[f], sizeof text[f], "y,n,\"t\nu\",w\n");
             for (uint64_t r = pl_random_below(&stream, 40); r > 0; r--)
                 bytes += (size_t)snprintf(text[f] + bytes, sizeof text[f] - bytes, "%s",
-                                          rows[pl_random_below(&stream, COUNT(rows))]);
+                                          rows[pl_random_below(&stream, kinds)]);
             for (uint64_t k = pl_random_below(&stream, 3); k > 0 && n % 4; k--)
                 text[f][pl_random_below(&stream, bytes)] = odd[pl_random_below(&stream, sizeof odd - 1)];
             write_bytes(in_folder(f ? "b.csv" : "a.csv"), text[f], bytes);
         }
-        assert_ranks_agree(n % 2 ? "a.csv" : "a.csv b.csv", (pl_reading){.format = n % 3 ? &pl_format_csv : NULL});
+        pl_reading reading = {.format = n % 3 ? &pl_format_csv : NULL};
+        if (n >= 60) {
+            reading.comment = n % 8 ? '#' : '\0';
+            reading.bad_rows = n % 7 ? PL_SKIPPED : PL_REFUSED;
+            reading.missing_label = n % 5 ? PL_SKIPPED : PL_REFUSED;
+        }
+        assert_ranks_agree(n % 2 ? "a.csv" : "a.csv b.csv", reading);
     }
 }
 

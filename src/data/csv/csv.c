@@ -20,18 +20,19 @@
 #define SAY_QUOTE "a quote inside the field \"%s\"; put the whole field in quotes and double the quotes in it"
 #define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double the quotes that belong to a field"
 #define SAY_OPEN "a quote that is never closed, at \"%s\""
-#define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
+#define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line; --bad-rows skip leaves such rows out"
 #define SAY_MORE                                                                                                       \
-    "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes, and name every column "  \
-    "in the first line"
+    "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes, name every column in "   \
+    "the first line (--skip-lines leaves out lines above it), or leave such rows out with --bad-rows skip"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
 #define SAY_LARGE "value \"%s\" of column %s is too large for a 64-bit float; scale the column"
-#define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
+#define SAY_NO_LABEL "%.0sthe label, column %s, is missing; --missing-label skip leaves such rows out"
+#define SAY_ENCODING "\"%s\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"
 #define SAY_LABEL "label \"%s\" in column %s is not a finite number, unlike those above it"
 #define SAY_CLASS "label \"%s\" in column %s is not a class of the model"
 #define SAY_WEIGHT "weight \"%s\" in column %s is not a finite, non-negative number"
 
-static bool blank(char c, char separator) { return c == ' ' || c == '\r' || (c == '\t' && separator != '\t'); }
+static bool blank(char c, char separator) { return c != separator && (c == ' ' || c == '\r' || c == '\t'); }
 
 static const char *fault(pl_block *block, const char *format, const char *word, const char *stop) {
     const char *nul = memchr(word, '\0', (size_t)(stop - word));
@@ -53,11 +54,8 @@ bool pl_csv_no_memory(pl_block *block) {
     return false;
 }
 
-/* Copies a quoted field from `p` to `stop`, replacing doubled quotes by single ones. Returns false if memory runs out.
- */
-static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *field) {
+bool pl_csv_room(pl_block *block, uint64_t bytes) {
     pl_csv_scratch *scratch = &((pl_csv *)block->state)->scratch[block->number];
-    uint64_t bytes = (uint64_t)(stop - p);
     if (bytes > scratch->room) {
         char *text = pl_realloc(scratch->text, bytes * 2, 1);
         if (!text)
@@ -65,6 +63,15 @@ static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *
         scratch->text = text;
         scratch->room = bytes * 2;
     }
+    return true;
+}
+
+/* Copies a quoted field from `p` to `stop`, replacing doubled quotes by single ones. Returns false if memory runs out.
+ */
+static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *field) {
+    pl_csv_scratch *scratch = &((pl_csv *)block->state)->scratch[block->number];
+    if (!pl_csv_room(block, (uint64_t)(stop - p)))
+        return false;
     char *to = scratch->text;
     for (; p < stop; p++) {
         *to++ = *p;
@@ -72,6 +79,16 @@ static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *
     }
     *field = (pl_field){scratch->text, (uint64_t)(to - scratch->text), true};
     return true;
+}
+
+/* Makes a field UTF-8 that has bytes beyond ASCII. Returns `p`, or NULL on a fault. */
+static const char *recode(pl_block *block, const char *p, pl_field *field) {
+    const pl_csv *csv = block->state;
+    if (csv->latin1)
+        return pl_csv_from_latin1(block, field) ? p : NULL;
+    return pl_csv_is_utf8(field->text, field->bytes)
+               ? p
+               : fault(block, SAY_ENCODING, field->text, field->text + field->bytes);
 }
 
 /* Reads a quoted field; `p` is after the opening quote. */
@@ -92,12 +109,15 @@ static const char *quoted_field(pl_block *block, const char *p, pl_field *field)
     *field = (pl_field){first, (uint64_t)(stop - first), true};
     for (const char *q = first; (q = memchr(q, '\n', (size_t)(stop - q))); q++)
         block->lines++;
+    unsigned all = 0;
+    for (const char *q = first; q < stop; q++)
+        all |= (unsigned char)*q;
     if (doubled && !unquote(block, first, stop, field))
         return NULL;
     for (p = stop + 1; p < block->end && blank(*p, csv->separator); p++)
         ;
     if (p == block->end || *p == '\n' || *p == csv->separator)
-        return p;
+        return all < 0x80 ? p : recode(block, p, field);
     for (stop = p; stop < block->end && *stop != '\n' && *stop != csv->separator; stop++)
         ;
     return fault(block, SAY_AFTER_QUOTE, p, stop);
@@ -111,13 +131,17 @@ const char *pl_csv_field(pl_block *block, const char *p, pl_field *field) {
     if (p < block->end && *p == '"')
         return quoted_field(block, p + 1, field);
     const char *first = p, *stop;
-    unsigned odd = 0;
-    for (; p < block->end && *p != '\n' && *p != separator; p++)
+    unsigned odd = 0, all = 0;
+    for (; p < block->end && *p != '\n' && *p != separator; p++) {
         odd |= (*p == '"') | (*p == '\0');
+        all |= (unsigned char)*p;
+    }
     for (stop = p; stop > first && blank(stop[-1], separator); stop--)
         ;
     *field = (pl_field){first, (uint64_t)(stop - first), false};
-    return odd ? fault(block, SAY_QUOTE, first, stop) : p;
+    if (odd)
+        return fault(block, SAY_QUOTE, first, stop);
+    return all < 0x80 ? p : recode(block, p, field);
 }
 
 static bool is_word(const pl_field *field, const char *word) {
@@ -328,6 +352,20 @@ static bool finish_row(pl_block *block, uint64_t first) {
     return true;
 }
 
+/* The end of the row, if nothing but the empty columns that are left out follows the separator at `p`; else NULL. */
+static const char *past_tail(pl_block *block, const char *p) {
+    const pl_csv *csv = block->state;
+    pl_field field;
+    for (unsigned i = 0; i < csv->tail; i++) {
+        p = pl_csv_field(block, p + 1, &field);
+        if (!p || field.bytes > 0)
+            return NULL;
+        if (p == block->end || *p == '\n')
+            return p;
+    }
+    return NULL;
+}
+
 /* Reads one row at `p`. Returns its end, or NULL on a fault. */
 static const char *read_row(pl_block *block, const char *p) {
     const pl_csv *csv = block->state;
@@ -355,11 +393,35 @@ static const char *read_row(pl_block *block, const char *p) {
                 break;
             continue;
         }
+        if (more && (next = past_tail(block, p))) {
+            p = next;
+            break;
+        }
+        if (block->fault.memory)
+            return NULL;
         block->fault =
             (pl_fault){.format = more ? SAY_MORE : SAY_FEWER, .word = "", .stop = "", .name = "", .column = csv->count};
         return NULL;
     }
     return finish_row(block, first) ? p : NULL;
+}
+
+/* Reads the row at `p`, or leaves it out. Returns its end, or NULL on a fault. */
+static const char *take_row(pl_block *block, const char *p) {
+    const pl_csv *csv = block->state;
+    const char *end;
+    if (!csv->skips_bad && !csv->skips_unlabelled)
+        return read_row(block, p);
+    pl_csv_fate fate = pl_csv_judge(block, p, &end);
+    if (fate == PL_ROW_KEPT)
+        return read_row(block, p);
+    pl_csv_skip(block, fate);
+    return end;
+}
+
+static const char *line_end(const pl_block *block, const char *p) {
+    const char *newline = memchr(p, '\n', (size_t)(block->end - p));
+    return newline ? newline : block->end;
 }
 
 static void parse(pl_block *block) {
@@ -370,7 +432,10 @@ static void parse(pl_block *block) {
         block->lines++;
         while (word < block->end && blank(*word, csv->separator))
             word++;
-        p = word == block->end || *word == '\n' ? word : read_row(block, p);
+        if (word == block->end || *word == '\n')
+            p = word;
+        else
+            p = csv->comment && *p == csv->comment ? line_end(block, p) : take_row(block, p);
     }
 }
 
@@ -476,6 +541,7 @@ static parley_status open(pl_parser *parser, const pl_reading *reading, parley_e
 static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
     pl_csv *csv = parser->state;
     pl_dictionary *fresh = &csv->scratch[block->number].fresh;
+    pl_csv_merge_skipped(csv, block);
     parley_status status = pl_csv_merge_counts(csv, block, error);
     if (status == PARLEY_OK)
         status = pl_csv_merge_ids(csv, parser, block, error);
@@ -529,14 +595,16 @@ static parley_status unpack(pl_parser *parser, const char *packed, uint64_t byte
                                : status;
 }
 
-static const char *const settings[] = {
-    "header",     "separator", "label_column", "weight_column", "categorical",  "categories", "hash_bits", "missing",
-    "keep_names", "columns",   "ignore",       "missing_words", "interactions", "id",         NULL};
+static const char *const settings[] = {"header",     "separator",     "label_column", "weight_column", "categorical",
+                                       "categories", "hash_bits",     "missing",      "columns",       "missing_words",
+                                       "keep_names", "ignore",        "id",           "interactions",  "comment",
+                                       "encoding",   "missing_label", "skip_lines",   "bad_rows",      NULL};
 
 const pl_format pl_format_csv = {
     .name = "csv",
     .title = "CSV text",
-    .help = "fields separated by commas, tabs or semicolons; numbers and categories, with names in the first line",
+    .help = "fields separated by commas, tabs or semicolons, or as --separator says; numbers and categories, with "
+            "names in the first line",
     .endings = ".csv .tsv",
     .no_rows = "each line is a row such as \"1,0.5,red\", the first may hold names",
     .settings = settings,

@@ -1,7 +1,8 @@
-/* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_roles.c decides what the
- * columns are, csv_decimals.c how their numbers are written (amounts.c reads one), csv_tell.c reports it, csv_match.c
- * matches them with a model, csv.c parses rows, csv_missing.c counts and fills missing values, csv_cross.c adds
- * interactions, csv_ids.c keeps the text of a column, and csv_finish.c gives columns their final numbers and names. */
+/* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_names.c names the
+ * columns, csv_roles.c decides what they are, csv_decimals.c how their numbers are written (amounts.c reads one),
+ * csv_tell.c reports it, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills
+ * missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column, csv_rows.c leaves rows out,
+ * csv_text.c converts the encoding, and csv_finish.c gives columns their final numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -75,6 +76,16 @@ typedef struct pl_csv_cell {
     uint64_t begin, bytes; /* of a category: its word in the `cell_text` */
 } pl_csv_cell;
 
+/* What becomes of a row (csv_rows.c). */
+typedef enum pl_csv_fate {
+    PL_ROW_KEPT,
+    PL_ROW_SHORT,
+    PL_ROW_LONG,
+    PL_ROW_BARE,
+    PL_ROW_UNLABELLED,
+    PL_ROW_FATES
+} pl_csv_fate;
+
 /* Memory of one block. */
 typedef struct pl_csv_scratch {
     pl_dictionary fresh; /* words first seen in this window; their kind is the column */
@@ -88,7 +99,8 @@ typedef struct pl_csv_scratch {
     pl_csv_cell *cells;     /* by column; NULL: no interactions */
     pl_span cell_text;
     uint64_t cell_used;
-    pl_span id_text, id_end; /* of the rows of the block: the text that identifies them, and where each ends */
+    uint64_t skipped[PL_ROW_FATES]; /* rows left out */
+    pl_span id_text, id_end;        /* of the rows of the block: the text that identifies them, and where each ends */
 } pl_csv_scratch;
 
 /* The product of two columns, which is a column of its own after those of the file. */
@@ -102,7 +114,9 @@ typedef struct pl_csv_absent {
 } pl_csv_absent;
 
 typedef struct pl_csv {
-    char separator;
+    char separator, comment;
+    bool latin1;                      /* the encoding, otherwise UTF-8 */
+    bool skips_bad, skips_unlabelled; /* leaves out such rows */
     bool header, unlabelled, refuse_missing;
     bool indicated;                /* missing values are a category of their own */
     bool matched;                  /* columns are those of a model; words unknown to it are left out */
@@ -110,6 +124,7 @@ typedef struct pl_csv {
     bool named_labels;             /* labels are words */
     bool wide;                     /* values are doubles */
     unsigned count, label, weight; /* columns of the file; positions of label and weight, or `count` if none */
+    unsigned tail;                 /* empty columns after those, which are left out */
     uint32_t numbers, mask;
     pl_csv_column *columns; /* of the file, then those of interactions */
     pl_table table;         /* of the model; empty if there is none */
@@ -123,6 +138,7 @@ typedef struct pl_csv {
     pl_dictionary units;                /* of the amounts in the head; their kind is the column */
     pl_span unit_counts;                /* by number of the unit */
     pl_csv_count *counts;               /* by column */
+    uint64_t skipped[PL_ROW_FATES];     /* rows left out */
     pl_dictionary examples;
     pl_exact_sum *sums; /* by column, of other ranks too; NULL: not needed */
     uint64_t rows;      /* of all ranks */
@@ -135,6 +151,7 @@ typedef struct pl_csv {
     uint32_t *map;
     char *heading; /* the first line if it holds names, which other inputs may repeat */
     uint64_t heading_bytes;
+    pl_reading look; /* what to leave out above it */
     unsigned blocks;
     pl_csv_scratch *scratch; /* by block */
     pl_hash_names hash_names;
@@ -151,6 +168,12 @@ typedef struct pl_field {
 /* Reads a field at `p`. Returns the position of the separator, newline or end after it, or NULL on a fault. */
 const char *pl_csv_field(pl_block *block, const char *p, pl_field *field);
 bool pl_csv_missing(const pl_csv *csv, const pl_field *field);
+/* Makes room for a text in the scratch memory, or records that memory ran out and returns false. */
+bool pl_csv_room(pl_block *block, uint64_t bytes);
+/* Is the text UTF-8 (csv_text.c)? */
+bool pl_csv_is_utf8(const char *text, uint64_t bytes);
+/* Converts a field from Latin-1 to UTF-8. Returns false if memory runs out. */
+bool pl_csv_from_latin1(pl_block *block, pl_field *field);
 /* Returns false if the field is not a number. `copy` needs PL_QUOTED_NUMERAL bytes and must outlive the numeral. */
 #define PL_QUOTED_NUMERAL 64
 bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral);
@@ -168,6 +191,24 @@ void pl_csv_choose_decimals(pl_csv *csv, bool modelled);
 /* Do the amounts of the column have several units, none of which most values have? Lists some of them in `text`. */
 bool pl_csv_mixes_units(const pl_csv *csv, unsigned column, char *text, size_t size);
 
+/* The head of the input. */
+typedef struct pl_csv_head {
+    const char *text, *end; /* whole lines */
+    const char *body;       /* after the header */
+    const char *path;
+    pl_cut cut;
+    uint64_t line; /* line number in the body, from 0 */
+} pl_csv_head;
+typedef parley_status (*pl_csv_take)(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                     parley_error *error);
+/* Reads the record at `p` and calls `take` for each field. Returns its end, or NULL on a fault, with the message in
+ * `error`. */
+const char *pl_csv_record(pl_csv *csv, const pl_csv_head *head, const char *p, uint64_t line, pl_csv_take take,
+                          void *user, parley_error *error);
+/* Calls `take` for the values of the head. Faults other than a lack of memory are left for the parser to report. */
+parley_status pl_csv_walk(pl_csv *csv, const pl_csv_head *head, pl_csv_take take, void *user, parley_error *error);
+/* Counts the columns and names them (csv_names.c). */
+parley_status pl_csv_names(pl_csv *csv, pl_csv_head *head, pl_header wanted, parley_error *error);
 /* Inspects the head of the input and decides what each column holds. */
 parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error);
 /* Records a field of the head. Returns false if memory runs out. */
@@ -210,6 +251,12 @@ parley_status pl_csv_cross_open(pl_csv *csv, const char *interactions, const cha
 bool pl_csv_cross_keep(pl_block *block, unsigned j, const pl_field *field, bool there);
 /* Adds the entries of interactions at the end of a row. Returns false on a fault. */
 bool pl_csv_cross_row(pl_block *block);
+
+/* Decides whether the row at `p` is read or left out; `*end` is then its end (csv_rows.c). */
+pl_csv_fate pl_csv_judge(pl_block *block, const char *p, const char **end);
+void pl_csv_skip(pl_block *block, pl_csv_fate fate);
+void pl_csv_merge_skipped(pl_csv *csv, const pl_block *block);
+void pl_csv_tell_skipped(const pl_csv *csv, const char *path);
 
 /* Keeps a field that identifies the current row (csv_ids.c). Returns false if memory runs out. */
 bool pl_csv_id_keep(pl_block *block, const pl_field *field);

@@ -1,32 +1,21 @@
 /* csv_columns.c: finds out what the columns of a CSV input are from its head, the whole lines in its first 256 kB, or
- * more if they are long. The separator is the one that splits the first lines into equally many fields. The first line
- * is a header if it has no numbers and no empty fields, of which the first one may be empty. A column with a word in
- * the head is categorical. */
+ * more if they are long. The separator is the one that splits the first lines into equally many fields. A column with a
+ * word in the head is categorical. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/settings.h"
 #include "data/csv/csv.h"
-#include "data/hash.h"
 
 #define HEAD_BYTES ((uint64_t)256 << 10)
 #define LOOKED_AT 50 /* lines that decide the separator */
 #define TEXT_WORDS 5 /* words of a field that is a text */
 
-typedef struct head {
-    const char *text, *end; /* whole lines */
-    const char *body;       /* after the header */
-    const char *path;
-    uint64_t line; /* line number in the body, from 0 */
-} head;
-
-static const pl_cut by_lines = {.quotes = true};
-
 /* The end of the record at `p`. The last record may have no newline. */
-static const char *record_end(const char *p, const char *end) {
-    const char *next = pl_cut_after(by_lines, p, p, end);
-    return next ? next : end;
+static const char *record_end(const pl_csv_head *head, const char *p) {
+    const char *next = pl_cut_after(head->cut, p, p, head->end);
+    return next ? next : head->end;
 }
 
 static bool is_blank(const char *p, const char *end) {
@@ -35,37 +24,45 @@ static bool is_blank(const char *p, const char *end) {
     return p == end;
 }
 
-/* Reads at least two whole lines. */
-static parley_status read_head(pl_source *source, head *head, parley_error *error) {
+/* Is the line no row? */
+static bool is_left_out(const pl_csv_head *head, const char *p, const char *end) {
+    return (head->cut.comment && p < end && *p == head->cut.comment) || is_blank(p, end);
+}
+
+/* Counts the lines with a row, and sets the end of the head after the last whole line. */
+static unsigned count_rows(pl_csv_head *head, const char *end) {
+    unsigned rows = 0;
+    head->end = end;
+    for (const char *p = head->text, *next;; p = next) {
+        next = pl_cut_after(head->cut, p, p, end);
+        if (!next) {
+            head->end = p;
+            return rows;
+        }
+        rows += !is_left_out(head, p, next);
+    }
+}
+
+/* Reads at least two whole lines of the table. */
+static parley_status read_head(const pl_csv *csv, pl_source *source, pl_csv_head *head, parley_error *error) {
     const char *text;
-    uint64_t bytes;
+    uint64_t bytes, lines;
     bool whole;
+    *head = (pl_csv_head){.path = pl_source_name(source), .cut = {.quotes = true, .comment = csv->comment}};
     for (uint64_t wanted = HEAD_BYTES;; wanted *= 4) {
         parley_status status = pl_source_head(source, wanted, &text, &bytes, &whole, error);
         if (status != PARLEY_OK)
             return status;
-        const char *end = text + bytes, *used = text, *next;
-        unsigned lines = 0;
-        while ((next = pl_cut_after(by_lines, used, used, end))) {
-            lines += !is_blank(used, next);
-            used = next;
-        }
+        head->text = head->body = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        unsigned rows = head->text ? count_rows(head, text + bytes) : 0;
         if (whole)
-            used = end;
-        *head = (struct head){text, used, text, pl_source_name(source), 0};
-        if (whole || lines >= 2)
+            head->end = text + bytes;
+        if (whole || rows >= 2)
             break;
         if (wanted >= PL_LONGEST_LINE)
-            return pl_source_too_long(source, lines, error);
+            return pl_source_too_long(source, lines + rows, error);
     }
-    if (head->end - head->text >= 3 && memcmp(head->text, "\xef\xbb\xbf", 3) == 0)
-        head->text += 3;
-    for (const char *next; head->text < head->end; head->text = next, head->line++) {
-        next = record_end(head->text, head->end);
-        if (!is_blank(head->text, next))
-            break;
-    }
-    head->body = head->text;
+    head->line = lines;
     return PARLEY_OK;
 }
 
@@ -79,8 +76,8 @@ static unsigned count_fields(const char *p, const char *end, char separator) {
 }
 
 /* Are all fields of the first line numbers, as in 1,5;2,5;3,5? */
-static bool holds_numbers(const head *head, char separator) {
-    const char *end = record_end(head->text, head->end), *p = head->text;
+static bool holds_numbers(const pl_csv_head *head, char separator) {
+    const char *end = record_end(head, head->text), *p = head->text;
     while (end > p && is_blank(end - 1, end))
         end--;
     for (const char *stop;; p = stop + 1) {
@@ -95,19 +92,19 @@ static bool holds_numbers(const head *head, char separator) {
 
 /* Returns the separator that splits the first lines into equally many fields, and the most; else the one that splits
  * the first line into the most fields. `usual` is that of a model's training table, or 0; it is used if it occurs. */
-static char find_separator(const head *head, char usual) {
+static char find_separator(const pl_csv_head *head, char usual) {
     static const char candidates[] = {',', '\t', ';'};
     unsigned best = 1, frequent = 1;
-    if (usual && count_fields(head->text, record_end(head->text, head->end), usual) > 1)
+    if (usual && count_fields(head->text, record_end(head, head->text), usual) > 1)
         return usual;
     char chosen = '\0', fallback = ',';
     for (unsigned i = 0; i < sizeof candidates; i++) {
-        unsigned first = count_fields(head->text, record_end(head->text, head->end), candidates[i]), lines = 0;
+        unsigned first = count_fields(head->text, record_end(head, head->text), candidates[i]), lines = 0;
         bool equal = true;
         const char *next;
         for (const char *p = head->text; p < head->end && lines < LOOKED_AT; p = next, lines++) {
-            next = record_end(p, head->end);
-            equal &= is_blank(p, next) || count_fields(p, next, candidates[i]) == first;
+            next = record_end(head, p);
+            equal &= is_left_out(head, p, next) || count_fields(p, next, candidates[i]) == first;
         }
         if (equal && (first > best || (candidates[i] == ';' && first > 1 && holds_numbers(head, ';')))) {
             best = first;
@@ -121,13 +118,9 @@ static char find_separator(const head *head, char usual) {
     return chosen ? chosen : fallback;
 }
 
-/* Reads the record at `p` and calls `take` for each field. Returns its end, or NULL on a fault, with the message in
- * `error`. */
-typedef parley_status (*take_field)(pl_csv *csv, unsigned column, const pl_field *field, void *user,
-                                    parley_error *error);
-static const char *read_record(pl_csv *csv, const head *head, const char *p, uint64_t line, take_field take, void *user,
-                               parley_error *error) {
-    pl_block block = {.text = p, .end = record_end(p, head->end), .state = csv};
+const char *pl_csv_record(pl_csv *csv, const pl_csv_head *head, const char *p, uint64_t line, pl_csv_take take,
+                          void *user, parley_error *error) {
+    pl_block block = {.text = p, .end = record_end(head, p), .state = csv};
     for (unsigned j = 0; p <= block.end; j++, p++) {
         pl_field field;
         p = pl_csv_field(&block, p, &field);
@@ -143,110 +136,11 @@ static const char *read_record(pl_csv *csv, const head *head, const char *p, uin
     return block.end;
 }
 
-typedef struct first_line {
-    unsigned fields;
-    bool names; /* no field is a number or empty, apart from the first, which may be empty */
-    bool named; /* some field has text */
-} first_line;
-
-static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field *field, void *user,
-                                   parley_error *error) {
-    first_line *first = user;
-    (void)error;
-    first->fields = column + 1;
-    bool unnamed = column == 0 && field->bytes == 0; /* tools leave the heading of row numbers empty */
-    first->names &= unnamed || !(pl_csv_missing(csv, field) || pl_csv_any_numeral(field));
-    first->named |= !unnamed;
-    return PARLEY_OK;
-}
-
-/* Is the text UTF-8? Overlong forms and surrogates are left to whoever shows it. */
-static bool is_utf8(const char *text, uint64_t bytes) {
-    for (uint64_t i = 0; i < bytes;) {
-        unsigned char c = (unsigned char)text[i++];
-        unsigned more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c < 0xf5 ? 3 : 4;
-        if (more > 3 || (c >= 0x80 && c < 0xc2))
-            return false;
-        for (; more > 0; more--, i++)
-            if (i >= bytes || ((unsigned char)text[i] & 0xc0) != 0x80)
-                return false;
-    }
-    return true;
-}
-
-/* Copies a name; text that is not UTF-8 is taken for Latin-1, so that names can be stored in JSON. */
-static void copy_name(char *to, const char *text, uint64_t bytes) {
-    bool as_it_is = is_utf8(text, bytes);
-    for (uint64_t i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (!as_it_is && c >= 0x80)
-            *to++ = (char)(0xc0 | c >> 6);
-        *to++ = (char)(!as_it_is && c >= 0x80 ? 0x80 | (c & 0x3f) : c);
-    }
-}
-
-/* Names a column after its field in the header, if there is one. */
-static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *field, void *user, parley_error *error) {
-    char number[24];
-    (void)user;
-    csv->columns[column].unnamed = csv->header && column == 0 && field->bytes == 0;
-    bool named = field->bytes > 0 && !memchr(field->text, '\0', field->bytes);
-    snprintf(number, sizeof number, "c%u", column + 1);
-    const char *other = csv->columns[column].unnamed ? "Unnamed: 0" : number; /* as pandas calls it */
-    const char *text = named ? field->text : other;
-    uint64_t bytes = named ? field->bytes : strlen(other);
-    char *name = csv->columns[column].name = pl_alloc(2 * bytes + 1, 1);
-    if (!name)
-        return pl_fail_memory(error, "column names", bytes);
-    copy_name(name, text, bytes);
-    csv->columns[column].seed = pl_murmur(name, strlen(name), 0);
-    return PARLEY_OK;
-}
-
-static parley_status check_names(const pl_csv *csv, const head *head, parley_error *error) {
-    pl_dictionary names = {0};
-    parley_status status = PARLEY_OK;
-    for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
-        const char *name = csv->columns[j].name;
-        uint32_t number;
-        if (!pl_dictionary_add(&names, 0, name, strlen(name), &number))
-            status = pl_fail_memory(error, "column names", strlen(name));
-        else if (number < j)
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: two columns are named %.60s; give them different names",
-                             head->path, (unsigned long long)head->line, name);
-    }
-    pl_dictionary_free(&names);
-    return status;
-}
-
 static uint64_t lines_in(const char *p, const char *end) {
     uint64_t lines = 0;
     for (; p < end; p++)
         lines += *p == '\n';
     return lines;
-}
-
-/* Counts the columns and names them. */
-static parley_status name_columns(pl_csv *csv, head *head, pl_header wanted, parley_error *error) {
-    first_line first = {0, true, false};
-    const char *end = read_record(csv, head, head->text, head->line, look_at_first, &first, error);
-    if (!end)
-        return error ? error->status : PARLEY_BAD_INPUT;
-    csv->header = wanted == PL_HEADER_AUTO ? first.names && first.named : wanted == PL_HEADER_THERE;
-    parley_status status = pl_take(&csv->columns, first.fields, sizeof *csv->columns, "columns", error);
-    if (status != PARLEY_OK)
-        return status;
-    csv->count = first.fields;
-    if (csv->header) {
-        if (!read_record(csv, head, head->text, head->line, name_column, NULL, error))
-            return error ? error->status : PARLEY_BAD_INPUT;
-        head->body = end;
-        head->line += lines_in(head->text, end);
-    }
-    const pl_field none = {"", 0, false};
-    for (unsigned j = 0; j < csv->count && !csv->header && status == PARLEY_OK; j++)
-        status = name_column(csv, j, &none, NULL, error);
-    return status == PARLEY_OK ? check_names(csv, head, error) : status;
 }
 
 static parley_status survey_field(pl_csv *csv, unsigned column, const pl_field *field, void *user,
@@ -265,25 +159,33 @@ static parley_status count_decimals(pl_csv *csv, unsigned column, const pl_field
     return PARLEY_OK;
 }
 
-/* Calls `take` for the values of the head. Faults other than a lack of memory are left for the parser to report. */
-static parley_status walk_head(pl_csv *csv, const head *head, take_field take, parley_error *error) {
+/* Is it a row that will be left out? Only known once there are columns. */
+static bool is_skipped(pl_csv *csv, const char *p, const char *end) {
+    pl_block block = {.text = p, .end = end, .state = csv};
+    const char *ignored;
+    return csv->columns && (csv->skips_bad || csv->skips_unlabelled) &&
+           pl_csv_judge(&block, p, &ignored) != PL_ROW_KEPT;
+}
+
+parley_status pl_csv_walk(pl_csv *csv, const pl_csv_head *head, pl_csv_take take, void *user, parley_error *error) {
     parley_error why = {0};
     for (const char *p = head->body; p && p < head->end;) {
-        const char *end = record_end(p, head->end);
-        p = is_blank(p, end) ? end : read_record(csv, head, p, 0, take, NULL, &why);
+        const char *end = record_end(head, p);
+        p = is_left_out(head, p, end) || is_skipped(csv, p, end) ? end
+                                                                 : pl_csv_record(csv, head, p, 0, take, user, &why);
     }
     return why.status == PARLEY_NO_MEMORY ? pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence) : PARLEY_OK;
 }
 
 /* Looks at the values of the head: first at how numbers are written, then at what the columns hold. */
-static parley_status survey(pl_csv *csv, const head *head, bool modelled, parley_error *error) {
+static parley_status survey(pl_csv *csv, const pl_csv_head *head, bool modelled, parley_error *error) {
     parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
     if (status == PARLEY_OK)
-        status = walk_head(csv, head, count_decimals, error);
+        status = pl_csv_walk(csv, head, count_decimals, NULL, error);
     if (status != PARLEY_OK)
         return status;
     pl_csv_choose_decimals(csv, modelled);
-    status = walk_head(csv, head, survey_field, error);
+    status = pl_csv_walk(csv, head, survey_field, NULL, error);
     pl_dictionary_free(&csv->surveyed);
     return status;
 }
@@ -328,7 +230,7 @@ parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *
     if (near)
         snprintf(hint, sizeof hint, "; did you mean %.60s?", near);
     else if (length > 0 && csv->count == 1)
-        snprintf(hint, sizeof hint, "; fields are separated by commas, tabs or semicolons");
+        snprintf(hint, sizeof hint, "; fields are separated by commas, tabs or semicolons, or as --separator says");
     else if (length > 0 && !csv->header)
         snprintf(hint, sizeof hint, "; its first line holds values, not names");
     return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: %s has no such column; its %u column%s %s%s%s", flag, asked, path,
@@ -469,8 +371,19 @@ static bool has_categories(const pl_csv *csv) {
     return false;
 }
 
+static void name_separator(char separator, char *text, size_t size) {
+    const char *name = separator == ','    ? "commas"
+                       : separator == '\t' ? "tabs"
+                       : separator == ';'  ? "semicolons"
+                                           : NULL;
+    if (name)
+        snprintf(text, size, "%s", name);
+    else
+        snprintf(text, size, separator == ' ' ? "spaces" : "separator %c", separator);
+}
+
 static void tell_columns(const pl_csv *csv, const pl_reading *reading, const char *path) {
-    char sentence[560], weight[96] = "";
+    char sentence[560], weight[96] = "", separator[24];
     unsigned categories = 0, ignored = 0;
     if (!reading->tell || reading->unlabelled)
         return;
@@ -480,15 +393,13 @@ static void tell_columns(const pl_csv *csv, const pl_reading *reading, const cha
     }
     if (csv->weight < csv->count)
         snprintf(weight, sizeof weight, ", weights %.60s", csv->columns[csv->weight].name);
+    name_separator(csv->separator, separator, sizeof separator);
     snprintf(sentence, sizeof sentence,
              "reading %s: %s, %s names in its first line; label %.60s%s%s, %u column%s of "
              "numbers, %u of %scategories%s",
-             path,
-             csv->separator == ','    ? "commas"
-             : csv->separator == '\t' ? "tabs"
-                                      : "semicolons",
-             csv->header ? "with" : "no", csv->columns[csv->label].name, csv->named_labels ? " (words)" : "", weight,
-             csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "",
+             path, separator, csv->header ? "with" : "no", csv->columns[csv->label].name,
+             csv->named_labels ? " (words)" : "", weight, csv->numbers, csv->numbers == 1 ? "" : "s", categories,
+             csv->hashed ? "hashed " : "",
              csv->numbers + categories == 0 ? "; with no column to predict from, the model is a constant"
              : ignored                      ? ", others not used"
                                             : "");
@@ -521,17 +432,23 @@ static parley_status keep_heading(pl_csv *csv, const char *text, uint64_t bytes,
 
 parley_status pl_csv_next(pl_parser *parser, parley_error *error) {
     const pl_csv *csv = parser->state;
-    const char *text;
-    uint64_t bytes, mark;
-    bool whole;
-    parley_status status = pl_source_head(parser->source, csv->heading_bytes + 3, &text, &bytes, &whole, error);
-    if (status != PARLEY_OK)
-        return status;
-    mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    bool again = csv->heading && bytes >= mark + csv->heading_bytes &&
-                 memcmp(text + mark, csv->heading, (size_t)csv->heading_bytes) == 0;
-    parser->cut.skip = mark + (again ? csv->heading_bytes : 0);
-    parser->lines = again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0;
+    const char *text, *first;
+    uint64_t bytes, lines;
+    bool whole, found;
+    for (uint64_t wanted = csv->heading_bytes + 3;; wanted *= 4) {
+        parley_status status = pl_source_head(parser->source, wanted, &text, &bytes, &whole, error);
+        if (status != PARLEY_OK)
+            return status;
+        first = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        found = first && (uint64_t)(text + bytes - first) >= csv->heading_bytes;
+        if (found || whole)
+            break;
+        if (wanted >= PL_LONGEST_LINE)
+            return pl_source_too_long(parser->source, lines, error);
+    }
+    bool again = csv->heading && found && memcmp(first, csv->heading, (size_t)csv->heading_bytes) == 0;
+    parser->cut.skip = (uint64_t)(first - text) + (again ? csv->heading_bytes : 0);
+    parser->lines = lines + (again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0);
     return PARLEY_OK;
 }
 
@@ -543,9 +460,28 @@ static parley_status keep_words(pl_csv *csv, const pl_reading *reading, parley_e
     return !words || csv->missing_words ? PARLEY_OK : pl_fail_memory(error, "words", strlen(words));
 }
 
+/* A first line of one field above rows of several is a title. */
+static parley_status check_first_line(const pl_csv *csv, const pl_csv_head *head, parley_error *error) {
+    static const char candidates[] = {',', '\t', ';'};
+    const char *end = record_end(head, head->text), *next = end, *row = end;
+    unsigned most = 0;
+    while (row < head->end && is_left_out(head, row, next = record_end(head, row)))
+        row = next;
+    for (unsigned i = 0; i < sizeof candidates; i++) {
+        unsigned fields = count_fields(row, next, candidates[i]);
+        most = fields > most ? fields : most;
+    }
+    if (row >= head->end || most == 1 || count_fields(head->text, end, csv->separator) > 1 ||
+        count_fields(row, next, csv->separator) == 1)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s:%llu: the first line is a single field, but the next one has more; --skip-lines N leaves out "
+                   "lines above the header, and --comment C those that begin with a character",
+                   head->path, (unsigned long long)head->line + 1);
+}
+
 /* Finds out what the columns are. Sets `head->body` to the first row. */
-static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading, parley_error *error) {
-    static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
+static parley_status inspect(pl_csv *csv, pl_csv_head *head, const pl_reading *reading, parley_error *error) {
     csv->unlabelled = reading->unlabelled;
     csv->refuse_missing = reading->missing == PL_MISSING_REFUSED;
     csv->tell = reading->tell;
@@ -556,8 +492,10 @@ static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading,
         status = keep_words(csv, reading, error);
     if (status != PARLEY_OK)
         return status;
-    csv->separator = reading->separator ? separators[reading->separator] : find_separator(head, csv->table.separator);
-    status = name_columns(csv, head, reading->header, error);
+    csv->separator = reading->separator ? reading->separator : find_separator(head, csv->table.separator);
+    status = check_first_line(csv, head, error);
+    if (status == PARLEY_OK)
+        status = pl_csv_names(csv, head, reading->header, error);
     if (status == PARLEY_OK)
         status = choose_columns(csv, head->path, reading, error);
     if (status == PARLEY_OK)
@@ -568,21 +506,45 @@ static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading,
     return status;
 }
 
+/* Takes what is to be left out. */
+static void take_rows(pl_csv *csv, const pl_reading *reading) {
+    csv->look = (pl_reading){.skip_lines = reading->skip_lines, .comment = reading->comment};
+    csv->comment = reading->comment;
+    csv->latin1 = reading->encoding == PL_LATIN1;
+    csv->skips_bad = reading->bad_rows == PL_SKIPPED;
+    csv->skips_unlabelled = reading->missing_label == PL_SKIPPED;
+}
+
+/* Predictions are in the order of the rows, so a row that is left out must be known by its name. */
+static parley_status check_rows(const pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error) {
+    if (!csv->skips_bad || !reading->unlabelled || !reading->model_columns || (reading->id && *reading->id))
+        return PARLEY_OK;
+    return pl_fail(
+        error, PARLEY_BAD_USAGE,
+        "--bad-rows skip: predictions would not be in step with the rows of %s; add --id COLUMN, which names "
+        "the row of each prediction",
+        path);
+}
+
 parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error) {
     const char *path = pl_source_name(parser->source);
     parley_error own;
     error = error ? error : &own;
-    head head;
-    parley_status status = read_head(parser->source, &head, error);
+    pl_csv_head head;
+    take_rows(csv, reading);
+    parley_status status = check_rows(csv, reading, path, error);
+    if (status == PARLEY_OK)
+        status = read_head(csv, parser->source, &head, error);
     if (status == PARLEY_OK && head.text == head.end)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; the input is empty", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", path,
+                         reading->skip_lines ? "--skip-lines leaves none" : "the input is empty");
     if (status == PARLEY_OK)
         status = inspect(csv, &head, reading, error);
     if (status == PARLEY_OK)
         status = set_hashes(csv, reading, path, error);
     if (status == PARLEY_OK && !reading->model_columns)
         tell_columns(csv, reading, path);
-    uint64_t skip = (uint64_t)(head.body - head.text);
+    uint64_t skip = status == PARLEY_OK ? (uint64_t)(head.body - head.text) : 0;
     if (status == PARLEY_OK && csv->header)
         status = keep_heading(csv, head.text, skip, error);
     const char *text;
@@ -592,7 +554,7 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
         status = pl_source_head(parser->source, 0, &text, &bytes, &whole, error);
     if (status != PARLEY_OK)
         return status;
-    parser->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true};
+    parser->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true, .comment = csv->comment};
     parser->lines = head.line;
     parser->columns = reading->model_columns ? reading->model_columns
                       : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1

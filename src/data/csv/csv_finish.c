@@ -119,7 +119,9 @@ parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *
     parley_status status = data ? pl_csv_fill_rows(csv, parser, error) : PARLEY_OK;
     if (status != PARLEY_OK)
         return status;
-    pl_csv_tell_missing(csv, data ? data->path : parser->source ? pl_source_name(parser->source) : "");
+    const char *path = data ? data->path : parser->source ? pl_source_name(parser->source) : "";
+    pl_csv_tell_skipped(csv, path);
+    pl_csv_tell_missing(csv, path);
     if (csv->matched || !data)
         return PARLEY_OK;
     status = pl_csv_describe(csv, &data->own_table, error);

@@ -117,7 +117,7 @@ static parley_status add_up(pl_csv *csv, const pl_parser *parser, parley_error *
 
 /* The packed form is: rows, whether there are counts and sums, counts, sums, examples. */
 typedef struct packed_head {
-    uint64_t rows, counted, summed;
+    uint64_t rows, counted, summed, skipped[PL_ROW_FATES];
 } packed_head;
 
 parley_status pl_csv_pack_counts(pl_csv *csv, const pl_parser *parser, pl_span *out, uint64_t *bytes,
@@ -125,7 +125,9 @@ parley_status pl_csv_pack_counts(pl_csv *csv, const pl_parser *parser, pl_span *
     parley_status status = csv->matched ? PARLEY_OK : add_up(csv, parser, error);
     if (status != PARLEY_OK)
         return status;
-    packed_head head = {parser->rows, csv->counts != NULL, csv->sums != NULL};
+    packed_head head = {parser->rows, csv->counts != NULL, csv->sums != NULL, {0}};
+    memcpy(head.skipped, csv->skipped, sizeof head.skipped);
+    memset(csv->skipped, 0, sizeof csv->skipped);
     uint64_t counts = head.counted * all_columns(csv) * sizeof *csv->counts;
     uint64_t sums = head.summed * csv->count * sizeof *csv->sums, used = *bytes;
     pl_exact_sum none = {0};
@@ -179,6 +181,8 @@ parley_status pl_csv_unpack_counts(pl_csv *csv, const char *packed, uint64_t byt
     memcpy(&head, packed, sizeof head);
     packed += sizeof head;
     csv->rows += head.rows;
+    for (unsigned i = 0; i < PL_ROW_FATES; i++)
+        csv->skipped[i] += head.skipped[i];
     const char *counts = packed, *sums = counts + head.counted * all_columns(csv) * sizeof *csv->counts;
     const char *words = sums + head.summed * csv->count * sizeof *csv->sums;
     if (head.summed)
