@@ -31,35 +31,39 @@ def inverse(C: float, weights: float) -> float:
 class Probable(Classifier):
     """A classifier whose decision values are log-odds."""
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Probabilities of the classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return probabilities(self.decision_function(X), not self._rest())
+        return probabilities(self.decision_function(X, offset=offset), not self._rest())
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Logarithms of the probabilities of the classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         logarithms : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return np.log(self.predict_proba(X))
+        return np.log(self.predict_proba(X, offset=offset))
 
     def _rest(self) -> bool:
         """Whether each class is fitted against the rest instead of all in one softmax."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from . import _run
+from . import _offsets, _run
 from ._compat import Tagged, check_labels, class_weights, distinct, validate
 from ._data import Frame, Table, framed, from_arrays
 from ._report import Reported
@@ -101,6 +103,8 @@ class Linear(Reported, Tagged, BaseEstimator):
     """Base of all estimators. `_only` lists the parameters that accept only some of scikit-learn's values, and why."""
 
     _only: ClassVar[dict[str, tuple[tuple, str]]] = {}
+    _offset: np.ndarray | None = None  # of the rows, while a fit runs whose loss is computed at z + offset
+    has_offset_ = False
     _exact: ClassVar[float | None] = None  # the gap to which small tables are solved; 0: as far as rounding allows
 
     def _keep(self, values: dict[str, Any]) -> None:
@@ -152,18 +156,25 @@ class Linear(Reported, Tagged, BaseEstimator):
         if coef.shape != (outputs, frame.X.shape[1]):
             return _run.ffi.NULL
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
-        return _run.model_of(loss, coef, frame.inside(coef, intercept), labels)
+        intercept = frame.inside(coef, intercept)
+        if self._offset is not None:
+            coef = np.column_stack([coef, np.ones(outputs)])
+        return _run.model_of(loss, coef, intercept, labels)
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
         """Runs the core on checked arrays."""
         if problem["loss"] == "squared" and not sp.issparse(X):
             return self._solve_table(X, y, weight, problem)[0]
         frame = framed(X, y, problem["loss"], problem["intercept"])
-        data = self._data(frame.X, frame.y, weight)
         start = self._start(problem["loss"], frame, outputs, labels)
+        columns, rows = X.shape[1], frame.X
+        if self._offset is not None:
+            rows, problem = _offsets.beside(rows, self._offset), {**problem, "offset_column": str(columns)}
+        data = self._data(rows, frame.y, weight)
         watch = _run.Watch(self.verbose)
         model, summary, log = _run.train(data, {**problem, **self._method()}, start, watch)
         coef, intercept = _run.coefficients(model)
+        coef = coef[:, :columns]
         return Fit(coef, frame.outside(coef, intercept), summary, log, watch.caught)
 
     def _solve_table(self, X: np.ndarray, y: Any, weight: Any, problem: dict) -> tuple[Fit, Any]:
@@ -175,6 +186,15 @@ class Linear(Reported, Tagged, BaseEstimator):
             assert_all_finite(X, input_name="X")
             raise
         return Fit(*_run.coefficients(model), summary, log, watch.caught), model
+
+    @contextmanager
+    def _beside(self, offset: np.ndarray | None) -> Iterator[None]:
+        """Runs a fit in which the core gets these offsets."""
+        self._offset = offset
+        try:
+            yield
+        finally:
+            del self._offset
 
     def _take(self, fit: Fit) -> None:
         """Sets the attributes of every fitted estimator, then warns, then raises an exception of the run."""
@@ -205,6 +225,11 @@ class Linear(Reported, Tagged, BaseEstimator):
     def _model(self) -> Any:
         """The fitted estimator as a model of the core. Class labels must be numbers."""
         check_is_fitted(self)
+        if self.has_offset_:
+            raise ValueError(
+                f"a {type(self).__name__} that was fitted with offsets cannot be made a model; "
+                "parley.train with offset_column makes one"
+            )
         coef = dense(self.coef_)
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), coef.shape[:1])
         labels = None
@@ -212,10 +237,11 @@ class Linear(Reported, Tagged, BaseEstimator):
             labels = self.classes_.astype(float)
         return _run.model_of(self._loss(), coef, intercept, labels)
 
-    def _decide(self, X: Any) -> np.ndarray:
+    def _decide(self, X: Any, offset: Any = None) -> np.ndarray:
         check_is_fitted(self)
         X = validate(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        decisions = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return _offsets.added(decisions, offset, self.has_offset_, type(self).__name__)
 
 
 class Regressor(RegressorMixin, Linear):
@@ -234,7 +260,7 @@ class Regressor(RegressorMixin, Linear):
     def _labels(self, y: np.ndarray) -> None:
         """Raises ValueError for labels that the loss cannot have."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -245,6 +271,8 @@ class Regressor(RegressorMixin, Linear):
             Target values; `LinearRegression`, `Ridge`, `Lasso` and `ElasticNet` also accept several columns.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; None: all are 1.
+        offset : array-like of shape (n_samples,), default=None
+            What is added to x.w + b for each row, such as the logarithm of an exposure. `predict` then needs it too.
 
         Returns
         -------
@@ -255,34 +283,44 @@ class Regressor(RegressorMixin, Linear):
         X, y = self._checked(X, y, y_numeric=True, multi_output=self._several)
         self._labels(y)
         weight = checked_weight(sample_weight, X.shape[0])
+        self.has_offset_ = offset is not None
+        if offset is not None:
+            offset = _offsets.checked(offset, X.shape[0])
+        if offset is not None and self._loss() in _offsets.DIFFERENCES:
+            y, offset = _offsets.rest(y, offset), None
         if y.ndim == 2:
             fit = together(self._targets(X, y, weight))
             self.coef_, self.intercept_ = fit.coef, fit.intercept
         else:
-            fit = self._regress(X, y, weight)
+            with self._beside(offset):
+                fit = self._regress(X, y, weight)
             self.coef_, self.intercept_ = fit.coef[0], fit.intercept if self._array else float(fit.intercept[0])
         self._take(fit)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict with the linear model.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predicted values.
         """
-        return self._decide(X)
+        return self._decide(X, offset)
 
 
 class Classifier(ClassifierMixin, Linear):
     """`_problem(total, classes, own)` returns the settings of the problem. `total` is the sum of weights with those of
     classes, `own` the sum without them. The core gets classes numbered in the order of `classes_`."""
+
+    _offsets = True  # the loss is computed at z + offset
 
     def _weigh(self, codes: np.ndarray, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
         """The weight of each class; None: all are 1."""
@@ -298,7 +336,7 @@ class Classifier(ClassifierMixin, Linear):
         problem = self._problem(total(weight, X.shape[0]), count, own)
         return self._solve(X, codes, weight, problem, 1 if count == 2 else count, np.arange(count, dtype=float))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -309,6 +347,8 @@ class Classifier(ClassifierMixin, Linear):
             Class labels: numbers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; None: all are 1.
+        offset : array-like of shape (n_samples,), default=None
+            What is added to x.w + b for each row, such as the logarithm of an exposure. `predict` then needs it too.
 
         Returns
         -------
@@ -320,41 +360,57 @@ class Classifier(ClassifierMixin, Linear):
         self.classes_, codes = numbered(y, check_labels(y))
         weight = checked_weight(sample_weight, X.shape[0])
         several(codes, weight)
-        fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
+        self.has_offset_ = offset is not None
+        if offset is not None:
+            offset = self._checked_offset(offset, X.shape[0])
+        with self._beside(offset):
+            fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         self._take(fit)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def _checked_offset(self, offset: Any, rows: int) -> np.ndarray:
+        if len(self.classes_) != 2 or not self._offsets:
+            why = f"{type(self).__name__} with {len(self.classes_)} classes"
+            raise ValueError(
+                f"offset is for regressions, and for logistic regression and LinearSVC of two classes, not {why}"
+            )
+        return _offsets.checked(offset, rows)
+
+    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Decision values x.w + b.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         decisions : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One value per class; with two classes, one value, and ``classes_[1]`` is predicted if it is above 0.
         """
-        decisions = self._decide(X)
+        decisions = self._decide(X, offset)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict class labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
             The class of each sample.
         """
-        decisions = self.decision_function(X)
+        decisions = self.decision_function(X, offset=offset)
         return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
 
     def sparsify(self) -> Self:

@@ -281,22 +281,24 @@ class _LogLink(Regressor):
         loss = {"loss": own} if own else {"loss": "tweedie", "power": self._power}
         return {**loss, "lambda": self.alpha, "intercept": free(self.fit_intercept)}
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict expected values.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
             ``exp(x.w + b)``, or with an identity link ``x.w + b``.
         """
-        return values(self._loss(), self._decide(X))
+        return values(self._loss(), self._decide(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """The share of the deviance explained, D^2.
 
         Parameters
@@ -307,6 +309,8 @@ class _LogLink(Regressor):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the rows, if the model was fitted with offsets.
 
         Returns
         -------
@@ -315,7 +319,9 @@ class _LogLink(Regressor):
         """
         from sklearn.metrics import d2_tweedie_score
 
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power))
+        return float(
+            d2_tweedie_score(y, self.predict(X, offset=offset), sample_weight=sample_weight, power=self._power)
+        )
 
 
 @documented

@@ -186,6 +186,8 @@ class RidgeCV(_Chosen, Ridge):
 class _Signs(Classifier):
     """Classifiers by least squares on targets of -1 and 1, one column per class unless there are two."""
 
+    _offsets = False
+
     def _ridge(self) -> Ridge:
         raise NotImplementedError
 

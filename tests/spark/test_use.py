@@ -259,6 +259,22 @@ def test_transform(spark, frames):
     assert max(abs(row["y"] - row["prediction"]) for row in found.collect()) < 1e-3
 
 
+def test_offsets(spark):
+    random = np.random.default_rng(5)
+    x, offset = random.normal(size=(200, 2)), np.log(random.uniform(0.5, 4.0, 200))
+    y = random.poisson(np.exp(x @ [0.5, -0.3] + offset))
+    df = spark.createDataFrame([(*map(float, row), float(o), float(count)) for row, o, count in zip(x, offset, y)], ["a", "b", "o", "y"])
+    model = parley.spark.train(df, ["a", "b"], "y", offsetCol="o", loss="poisson", lambda_=0.01, gap=1e-9)
+    alone = parley.PoissonRegressor(alpha=0.01, tol=1e-9).fit(x, y, offset=offset)
+    np.testing.assert_allclose(model.coef[0], [*alone.coef_, 1.0], atol=1e-5)
+    found = [row.prediction for row in model.transform(df, ["a", "b"], offsetCol="o").collect()]
+    np.testing.assert_allclose(found, alone.predict(x, offset=offset), rtol=1e-4)
+    with pytest.raises(IllegalArgumentException, match="trained with offsets; give offsetCol"):
+        model.transform(df, ["a", "b"])
+    with pytest.raises(IllegalArgumentException, match="use offsetCol"):
+        parley.spark.train(df, ["a", "b"], "y", offset_column="o")
+
+
 def test_placement(spark, frames, monkeypatch):
     """What cannot work is refused at once."""
     from parley.spark._session import Cluster

@@ -26,6 +26,7 @@ _OURS = {
     "checkpoint": "use checkpointDir",
     "resume": "use resume=True with checkpointDir",
     "weights": "use weightCol",
+    "offset_column": "use offsetCol",
     "validation": "use validation_fraction",
     "start": "ranks run on executors, which may not have this file",
     "replay": "ranks run on executors, which may not have this file",
@@ -48,7 +49,8 @@ class SparkModel(Model):
     log: list[str]
 
     def transform(self, df: Any, featuresCol: str | list[str] = "features", predictionCol: str = "prediction",
-                  rawPredictionCol: str | None = None, probabilityCol: str | None = None) -> Any:  # fmt: skip
+                  rawPredictionCol: str | None = None, probabilityCol: str | None = None,
+                  offsetCol: str | None = None) -> Any:  # fmt: skip
         """Adds predictions to a frame.
 
         Parameters
@@ -63,6 +65,8 @@ class SparkModel(Model):
             Name of a new column of decision values, as vectors.
         probabilityCol : str, default=None
             Name of a new column of probabilities, as vectors, for losses logistic and softmax.
+        offsetCol : str, default=None
+            The column of offsets, which a model that was trained with offsets needs.
 
         Returns
         -------
@@ -76,7 +80,10 @@ class SparkModel(Model):
         loss = facts(self.loss)
         if probabilityCol and not loss.probabilities:
             raise _session.illegal(f"the loss {self.loss} has no probabilities; leave probabilityCol out")
-        frame, name, added = _vectors(df, featuresCol)
+        if bool(offsetCol) != bool(self.meta.get("offset_column")):
+            had, what = ("without", "leave offsetCol out") if offsetCol else ("with", "give offsetCol")
+            raise _session.illegal(f"the model was trained {had} offsets; {what}")
+        frame, name, added = _vectors(df, featuresCol, offsetCol)
         new = [StructField(predictionCol, DoubleType())]
         new += [StructField(column, VectorUDT()) for column in (rawPredictionCol, probabilityCol) if column]
         schema = StructType([*df.schema.fields, *new])
@@ -87,10 +94,11 @@ class SparkModel(Model):
         return frame.mapInArrow(_task.applier(shipped, frame.columns.index(name), added, wanted), schema)
 
 
-def _vectors(df: Any, features: str | list[str]) -> tuple[Any, str, bool]:
-    """A frame with a column of vectors, its name, and whether it was added."""
-    if isinstance(features, str):
+def _vectors(df: Any, features: str | list[str], offset: str | None = None) -> tuple[Any, str, bool]:
+    """A frame with a column of vectors, whose last entry is the offset, its name, and whether it was added."""
+    if isinstance(features, str) and not offset:
         return df, features, False
+    features = [*([features] if isinstance(features, str) else features), *([offset] if offset else [])]
     from pyspark.ml.feature import VectorAssembler
 
     name = "parley_features"
@@ -118,7 +126,7 @@ def _rows_of(lines: list[str]) -> np.ndarray:
 
 
 def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "label", weightCol: str | None = None, *,
-          threads: int | None = None, checkpointDir: str | os.PathLike | None = None,
+          offsetCol: str | None = None, threads: int | None = None, checkpointDir: str | os.PathLike | None = None,
           checkpointEvery: str | None = None, resume: bool = False, maxRestarts: int = 0,
           log: str | os.PathLike | None = None, progress: bool | None = None,
           **settings: Any) -> SparkModel:  # fmt: skip
@@ -132,6 +140,8 @@ def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "l
         A column of vectors, or columns of numbers.
     labelCol, weightCol : str
         Columns of labels and of weights.
+    offsetCol : str, default=None
+        A column of offsets, which are added to x.w + b, such as the logarithm of an exposure.
     threads : int, default=None
         Threads of each rank. None: all cores of its executor.
     checkpointDir : path, default=None
@@ -156,15 +166,15 @@ def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "l
     """
     values = _checked(settings)
     _session.context_of(df)
-    frame, name, _ = _vectors(df, featuresCol)
+    frame, name, _ = _vectors(df, featuresCol, offsetCol)
     rows = Rows(_session.columns(frame, name, labelCol, weightCol), bool(weightCol), False, [])
     if values.get("workers"):
         values.setdefault("lanes", 1)
     options = Options(threads=threads, checkpointDir=checkpointDir, checkpointEvery=checkpointEvery, resume=resume,
                       maxRestarts=maxRestarts, log=log, progress=progress)  # fmt: skip
 
-    def with_data(_facts: Facts) -> dict[str, Any]:
-        return values
+    def with_data(facts: Facts) -> dict[str, Any]:
+        return {**values, "offset_column": str(facts.size)} if offsetCol else values
 
     fitted = fit(rows, [Fit(options, with_data, names={})], "parley.spark.train")[0]
     model = SparkModel(fitted.model._handle, fitted.facts, _rows_of(fitted.lines))
