@@ -159,7 +159,7 @@ static int print_inference(const arguments *arguments, const parley_model *model
     parley_error error;
     pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
     parley_status status = model->type->inference
-                               ? model->type->inference(model, viewer, &error)
+                               ? model->type->inference(model, 0, viewer, &error)
                                : pl_fail(&error, PARLEY_BAD_INPUT, "--inference: such models have no standard errors");
     return view_close(&view, arguments, status, &error);
 }

@@ -9,10 +9,15 @@
 #include "fit.h"
 #include "progress.h"
 #include "train/presets.h"
+#include "view.h"
+
+#define SHOWN 20 /* coefficients in the table of --inference */
 
 typedef struct run {
     const command *command;
+    const arguments *arguments;
     parley_settings *settings; /* `auto` may follow a plan */
+    parley_model *certain;     /* the model, if its standard errors are to be shown */
     operands inputs;
     char machine[PL_MACHINE];
     parley_summary summary;
@@ -80,6 +85,10 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     if (status == PARLEY_OK)
         status = fit_save(engine, save_model, model, settings->model, error);
     pl_lock_free(lock);
+    if (status == PARLEY_OK && first && settings->inference) {
+        run->certain = model;
+        model = NULL;
+    }
     parley_model_free(model);
     parley_data_free(data);
     return status;
@@ -158,6 +167,18 @@ static void print_summary(const run *run) {
     print_field(file, "model", "%s", run->settings->model);
 }
 
+/* The first coefficients with their standard errors. */
+static void print_certainty(const run *run) {
+    view view;
+    parley_error error;
+    uint64_t count = run->certain->columns + (strcmp(pl_model_meta(run->certain, "intercept"), "none") != 0);
+    pl_viewer *viewer = view_open(&view, run->arguments, VIEW_FIELDS, 10);
+    parley_status status = run->certain->type->inference(run->certain, SHOWN, viewer, &error);
+    view_close(&view, run->arguments, status, &error);
+    if (status == PARLEY_OK && count > SHOWN)
+        printf("%llu more: parley info %s --inference\n", (unsigned long long)count - SHOWN, run->settings->model);
+}
+
 static int exit_code(const void *user) {
     const run *run = user;
     bool limit_asked_for = run->view.last.target == 0; /* in a replay too */
@@ -193,12 +214,17 @@ static int report(const void *user) {
         return printed == EXIT_DONE ? exit_code(run) : printed;
     }
     print_summary(run);
+    if (run->certain && strcmp(run->settings->log, "-") != 0) /* then standard output is the log */
+        print_certainty(run);
     return exit_code(run);
 }
 
 int train_run(const arguments *arguments) {
     parley_error error;
-    run run = {.command = arguments->command, .inputs = {arguments->operands, arguments->count}, .started = pl_now()};
+    run run = {.command = arguments->command,
+               .arguments = arguments,
+               .inputs = {arguments->operands, arguments->count},
+               .started = pl_now()};
     if (pl_stream_of(&arguments->settings))
         return stream_run(arguments);
     if (pl_settings_copy(&arguments->settings, &run.settings, &error) != PARLEY_OK)
@@ -206,6 +232,7 @@ int train_run(const arguments *arguments) {
     pl_this_machine(run.settings, run.machine, sizeof run.machine);
     progress_open(&run.view, run.settings);
     int code = fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
+    parley_model_free(run.certain);
     parley_settings_free(run.settings);
     return code;
 }

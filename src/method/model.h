@@ -124,8 +124,9 @@ struct pl_model_type {
     const pl_meter_type *meter;
     /* Shows what `info` prints about such a model, besides outputs, columns and metadata. */
     void (*show)(const parley_model *model, pl_viewer *viewer);
-    /* Shows how certain the coefficients are. Fails if the model does not know. NULL: such models never do. */
-    parley_status (*inference)(const parley_model *model, pl_viewer *viewer, parley_error *error);
+    /* Shows how certain the first `top` coefficients are (0: all). Fails if the model does not know. NULL: such models
+     * never do. */
+    parley_status (*inference)(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
     /* Shows what the model has learnt: the `top` most important parts (0: all). */
     parley_status (*dump)(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 };

@@ -40,7 +40,7 @@ extern const pl_meter_type pl_linear_meter;
 
 /* linear_view.c */
 void pl_linear_show(const parley_model *model, pl_viewer *viewer);
-parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error);
+parley_status pl_linear_inference(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 
 #endif

@@ -47,14 +47,14 @@ parley_status parley_model_certainty(const parley_model *model, uint64_t column,
     return PARLEY_OK;
 }
 
-parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error) {
+parley_status pl_linear_inference(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error) {
     const pl_linear_model *linear = pl_linear(model);
     parley_certainty it;
     parley_status status = parley_model_certainty(model, 0, &it, error);
     if (status != PARLEY_OK)
         return status;
     viewer->open(viewer, "inference", "name", NULL);
-    for (uint64_t n = 0; n < linear->standard_errors; n++) {
+    for (uint64_t n = 0; n < linear->standard_errors && (top == 0 || n < top); n++) {
         bool constant = linear->standard_errors > model->columns;
         uint64_t j = !constant ? n : n == 0 ? model->columns : n - 1; /* the intercept comes first */
         char number[24];
