@@ -126,6 +126,7 @@ typedef struct pl_reading {
     const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
     const char *offset_column;                                   /* the same; of the model, if the data are for one */
     const char *columns, *ignore, *missing_words, *interactions; /* the same */
+    const char *text_column;                                     /* the same */
     pl_missing missing;
     bool hashed, keep_names;
     bool wide;          /* values are doubles, if the format reads them */

@@ -20,7 +20,7 @@ static const char *const reading_settings[] = {
     "header",       "separator",     "label_column",  "weight_column", "categorical", "categories", "hash_bits",
     "missing",      "keep_names",    "labels",        "columns",       "ignore",      "id",         "missing_words",
     "interactions", "encoding",      "skip_lines",    "comment",       "bad_rows",    "words",      "missing_label",
-    "stop_words",   "min_documents", "max_documents", "ngrams",        "term_values"};
+    "stop_words",   "min_documents", "max_documents", "ngrams",        "term_values", "text_column"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -321,6 +321,7 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .ignore = settings->ignore,
         .missing_words = settings->missing_words,
         .interactions = settings->interactions,
+        .text_column = settings->text_column,
         .missing = (pl_missing)settings->missing,
         .keep_names = settings->keep_names,
         .id = settings->id,

@@ -371,6 +371,10 @@ static void words_are_weighed_over_all_ranks(void **state) {
     assert_ranks_read("words.txt", reading, true);
     pl_setting_set(&settings, 0, "term_values", "counts", NULL);
     assert_ranks_read("words.txt", reading, true);
+    pl_setting_set(&settings, 0, "term_values", "auto", NULL);
+    pl_setting_set(&settings, 0, "min_documents", "0.01", NULL);
+    const pl_reading table = {.settings = &settings, .format = &pl_format_csv, .label_column = "1", .text_column = "2"};
+    assert_ranks_read("words.txt", table, true);
 }
 
 static void caches_are_shared_out_by_rows(void **state) {

@@ -116,6 +116,81 @@ static void bad_lines_are_refused(void **state) {
     parley_data_free(data);
 }
 
+static pl_reading table_reading(const char *const *options) {
+    pl_reading reading = text_reading(options);
+    reading.format = &pl_format_csv;
+    reading.text_column = "says";
+    reading.label_column = "y";
+    return reading;
+}
+
+static const char *const table = "says,n,y\nthe cat sat,2,pos\n\"The dog, the dog\",,neg\ncat,3,pos\n";
+
+static void a_column_of_text_has_a_column_for_each_word(void **state) {
+    (void)state;
+    pl_reading reading = table_reading(NULL);
+    reading.missing = PL_MISSING_ZERO;
+    parley_data *data = parse_as(table, strlen(table), &reading);
+    assert_string_equal(names_of(&data->names), "says=cat|says=dog|says=sat|says=the|n|");
+    assert_string_equal(rows_of(data), "1|0:0.517856121 2:0.680918574 3:0.517856121 4:2\n0|1:0.795960546 "
+                                       "3:0.605348527\n1|0:1 4:3\n");
+    pl_reading model = {.format = &pl_format_csv,
+                        .model_columns = data->x.columns,
+                        .names = &data->names,
+                        .classes = &data->classes,
+                        .table = data->table};
+    parley_data *same = parse_as(table, strlen(table), &model);
+    assert_same_data(data, same);
+    parley_data_free(same);
+    model.unlabelled = true;
+    static const char *const other = "n,says\n2,The unknown cat sat\n0,?\n";
+    same = parse_as(other, strlen(other), &model);
+    assert_string_equal(rows_of(same), "0|0:0.517856121 2:0.680918574 3:0.517856121 4:2\n0|\n");
+    parley_data_free(same);
+    parley_data_free(data);
+}
+
+static void words_of_a_column_of_text_are_chosen(void **state) {
+    (void)state;
+    pl_reading reading = table_reading((const char *const[]){"term_values", "counts", "words", "2", NULL});
+    reading.ignore = "n";
+    assert_rows(table, &reading, "1|0:1 1:1\n0|1:2\n1|0:1\n");
+    reading = table_reading((const char *const[]){"term_values", "presence", NULL});
+    reading.ignore = "n";
+    assert_rows(table, &reading, "1|0:1 2:1 3:1\n0|1:1 3:1\n1|0:1\n");
+    reading = table_reading(NULL); /* topics count words, and take no other columns */
+    reading.text_column = "n,says";
+    reading.documents = true;
+    reading.needs_labels = false;
+    reading.label_column = NULL;
+    parley_data *data = parse_as(table, strlen(table), &reading);
+    assert_string_equal(names_of(&data->names), "says=cat|says=dog|says=sat|says=the|n=2|n=3|");
+    assert_string_equal(rows_of(data), "1|0:1 2:1 3:1 4:1\n0|1:2 3:2\n1|0:1 5:1\n");
+    parley_data_free(data);
+}
+
+static void columns_that_are_no_text_are_refused(void **state) {
+    (void)state;
+    pl_reading reading = table_reading((const char *const[]){"min_documents", "3", NULL});
+    assert_fault(table, strlen(table), &reading,
+                 "t: no word is left in column says; change --min-documents, --max-documents or --stop-words, or leave "
+                 "the column out");
+    reading.text_column = NULL;
+    assert_fault(table, strlen(table), &reading,
+                 "--min-documents has no effect: t is a table, and --text-column names no column of text in it");
+    reading = table_reading(NULL);
+    reading.label_column = "says";
+    assert_fault(table, strlen(table), &reading,
+                 "--text-column says: this is the label column of t; name another column");
+    reading = table_reading(NULL);
+    reading.hashed = true;
+    assert_fault(table, strlen(table), &reading,
+                 "--text-column does not work with --categories hash, because words have names; leave one out");
+    reading.hashed = false;
+    static const char *const odd = "says,y\na \xff,1\nb,2\n";
+    assert_fault(odd, strlen(odd), &reading, "t:2: \"a ?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1");
+}
+
 static void text_is_recognised_where_rows_are_documents(void **state) {
     (void)state;
     static const struct {
@@ -149,6 +224,10 @@ static void lost_memory_is_reported(void **state) {
     snprintf(path, sizeof path, "%s", in_folder("text.txt"));
     write_bytes(path, two, strlen(two));
     assert_survives(path, &reading);
+    snprintf(path, sizeof path, "%s", in_folder("text.csv"));
+    write_bytes(path, table, strlen(table));
+    reading = table_reading(NULL);
+    assert_survives(path, &reading);
 }
 
 int main(void) {
@@ -159,6 +238,9 @@ int main(void) {
         cmocka_unit_test(rare_and_frequent_words_are_left_out),
         cmocka_unit_test(a_model_reads_text_as_its_training_text),
         cmocka_unit_test(bad_lines_are_refused),
+        cmocka_unit_test(a_column_of_text_has_a_column_for_each_word),
+        cmocka_unit_test(words_of_a_column_of_text_are_chosen),
+        cmocka_unit_test(columns_that_are_no_text_are_refused),
         cmocka_unit_test(text_is_recognised_where_rows_are_documents),
         cmocka_unit_test(lost_memory_is_reported),
     };

@@ -313,6 +313,7 @@ static bool read_field(pl_block *block, const pl_field *field, unsigned j) {
     case PL_CATEGORIES: return read_category(block, field, j);
     case PL_LABELS: return read_label(block, field, j);
     case PL_WEIGHTS: return read_weight(block, field, j);
+    case PL_TEXTS: return pl_csv_text_read(block, field, j);
     default: return true;
     }
 }
@@ -339,7 +340,7 @@ static bool finish_row(pl_block *block, uint64_t first) {
         return false;
     for (unsigned i = 0; i < csv->absent_count; i++)
         pl_csv_emit(block, csv->absent[i].id, csv->absent[i].filler);
-    if (csv->matched || csv->hashed) {
+    if (csv->matched || csv->hashed || csv->texts.count > 0) {
         uint64_t kept = pl_row_sort(&csv->scratch[block->number].sorter, block->index + first,
                                     pl_value_room_from(block->values, first), block->entries - first);
         if (kept == UINT64_MAX)
@@ -347,6 +348,8 @@ static bool finish_row(pl_block *block, uint64_t first) {
         for (uint64_t i = 0; kept < block->entries - first && i < kept; i++)
             block->ones &= pl_value_at(pl_values_of(block->values), first + i) == 1.0;
         block->entries = first + kept;
+        if (csv->matched)
+            pl_csv_texts_weigh(block, first);
     }
     block->row_end[block->rows++] = block->first + block->entries;
     return true;
@@ -447,7 +450,7 @@ static uint64_t most_entries(const pl_csv *csv, uint64_t rows, uint64_t fields) 
 static void bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes / 2 + 1;
-    block->entries = most_entries(block->state, block->rows, bytes + 1);
+    block->entries = most_entries(block->state, block->rows, bytes + 1) + pl_csv_texts_entries(block->state, bytes);
 }
 
 static void count(pl_block *block) {
@@ -471,7 +474,8 @@ static void count(pl_block *block) {
         separators += *p == separator;
     }
     block->rows = newlines + 1;
-    block->entries = most_entries(csv, block->rows, separators + block->rows);
+    block->entries = most_entries(csv, block->rows, separators + block->rows) +
+                     pl_csv_texts_entries(csv, (uint64_t)(block->end - block->text));
 }
 
 /* Accepts all text that no other format recognises. */
@@ -516,6 +520,7 @@ static void close_csv(void *closed) {
     pl_free(csv->heading);
     pl_dictionary_free(&csv->words);
     pl_hash_names_close(&csv->hash_names);
+    pl_csv_texts_close(csv);
     pl_span_free(&csv->id_text);
     pl_span_free(&csv->id_start);
     pl_free(csv);
@@ -579,8 +584,10 @@ static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parl
         memcpy(out->data, &count, sizeof count);
         memcpy((char *)out->data + *bytes, words.data, count);
         *bytes += count;
-        status = pl_csv_pack_counts(csv, parser, out, bytes, error);
+        status = pl_csv_texts_pack(csv, parser, out, bytes, error);
     }
+    if (status == PARLEY_OK)
+        status = pl_csv_pack_counts(csv, parser, out, bytes, error);
     pl_span_free(&words);
     return status;
 }
@@ -588,17 +595,21 @@ static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parl
 static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
     pl_csv *csv = parser->state;
     uint64_t count;
+    const char *end = packed + bytes;
     memcpy(&count, packed, sizeof count);
     packed += sizeof count;
     parley_status status = pl_words_unpack(&csv->words, &csv->hash_names, packed, count, error);
-    return status == PARLEY_OK ? pl_csv_unpack_counts(csv, packed + count, bytes - count - sizeof count, error)
-                               : status;
+    packed += count;
+    if (status == PARLEY_OK)
+        status = pl_csv_texts_unpack(csv, &packed, error);
+    return status == PARLEY_OK ? pl_csv_unpack_counts(csv, packed, (uint64_t)(end - packed), error) : status;
 }
 
-static const char *const settings[] = {"header",     "separator",     "label_column", "weight_column", "categorical",
-                                       "categories", "hash_bits",     "missing",      "columns",       "missing_words",
-                                       "keep_names", "ignore",        "id",           "interactions",  "comment",
-                                       "encoding",   "missing_label", "skip_lines",   "bad_rows",      NULL};
+static const char *const settings[] = {
+    "header",        "separator",     "label_column",  "weight_column", "categorical", "categories",  "hash_bits",
+    "missing",       "columns",       "missing_words", "keep_names",    "ignore",      "id",          "interactions",
+    "comment",       "encoding",      "missing_label", "skip_lines",    "bad_rows",    "text_column", "stop_words",
+    "min_documents", "max_documents", "words",         "ngrams",        "term_values", NULL};
 
 const pl_format pl_format_csv = {
     .name = "csv",

@@ -2,7 +2,8 @@
  * columns, csv_roles.c decides what they are, csv_decimals.c how their numbers are written (amounts.c reads one),
  * csv_tell.c reports it, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills
  * missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column, csv_rows.c leaves rows out,
- * csv_text.c converts the encoding, and csv_finish.c gives columns their final numbers and names. */
+ * csv_terms.c reads columns of text, csv_text.c converts the encoding, and csv_finish.c gives columns their final
+ * numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -11,6 +12,7 @@
 #include "data/numeral.h"
 #include "data/parser.h"
 #include "data/row.h"
+#include "data/terms.h"
 #include "math/exact_sum.h"
 
 #define PL_CSV_MARK 0x80000000u  /* marks a number from the block's own dictionary of new words */
@@ -34,6 +36,8 @@ typedef struct pl_csv_column {
     pl_fill fill;
     double filler;    /* of PL_FILL_KNOWN */
     bool categorical; /* named by --categorical */
+    bool text;        /* named by --text-column */
+    unsigned terms;   /* of text: which of the texts it is */
     bool chosen;      /* named by --columns, so it is not left out as an identifier */
     bool dropped;     /* named by --ignore, or not by --columns */
     bool crossed;     /* part of an interaction */
@@ -108,6 +112,19 @@ typedef struct pl_csv_cross {
     unsigned left, right, column;
 } pl_csv_cross;
 
+/* Columns of text (csv_terms.c). */
+typedef struct pl_csv_texts {
+    pl_terms *terms;
+    unsigned count;
+    const parley_settings *settings; /* NULL: the defaults */
+    /* by word: how often it occurs, and in how many rows */
+    double *tokens, *documents;
+    uint64_t counted;
+    double rows;
+    bool shared;   /* the counts are those of all ranks */
+    bool *dropped; /* by word: it is left out; NULL: none is */
+} pl_csv_texts;
+
 typedef struct pl_csv_absent {
     uint32_t id;
     double filler;
@@ -155,6 +172,7 @@ typedef struct pl_csv {
     unsigned blocks;
     pl_csv_scratch *scratch; /* by block */
     pl_hash_names hash_names;
+    pl_csv_texts texts;
     pl_span id_text, id_start; /* of all rows in the parser: the text that identifies them, and where each starts */
 } pl_csv;
 
@@ -279,6 +297,27 @@ parley_status pl_csv_fill_rows(pl_csv *csv, pl_parser *parser, parley_error *err
 void pl_csv_tell_missing(const pl_csv *csv, const char *path);
 /* The description of the table, for models. The caller frees it with pl_free. */
 parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *error);
+
+/* Takes the settings of the columns of text, or what the model knows of them (csv_terms.c). */
+parley_status pl_csv_texts_open(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error);
+parley_status pl_csv_texts_match(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error);
+/* Adds an entry for each term of a text. Returns false on a fault. */
+bool pl_csv_text_read(pl_block *block, const pl_field *field, unsigned j);
+/* Turns the counts of terms in the entries from `first` on, which are sorted, into values. */
+void pl_csv_texts_weigh(pl_block *block, uint64_t first);
+/* The most entries that texts of so many bytes have. */
+uint64_t pl_csv_texts_entries(const pl_csv *csv, uint64_t bytes);
+/* Counts of terms of this rank, as bytes; unpacking adds those of all ranks. */
+parley_status pl_csv_texts_pack(pl_csv *csv, const pl_parser *parser, pl_span *out, uint64_t *bytes,
+                                parley_error *error);
+parley_status pl_csv_texts_unpack(pl_csv *csv, const char **packed, parley_error *error);
+/* When all rows have been read: drops the terms that are left out; says which words they are; learns the columns of
+ * the others; and weighs them in all rows. */
+parley_status pl_csv_texts_choose(pl_csv *csv, pl_parser *parser, const char *path, parley_error *error);
+bool pl_csv_texts_dropped(const pl_csv *csv, uint32_t word);
+void pl_csv_texts_place(pl_csv *csv, uint32_t word, uint64_t column);
+parley_status pl_csv_texts_finish(pl_csv *csv, pl_parser *parser, parley_data *data, parley_error *error);
+void pl_csv_texts_close(pl_csv *csv);
 
 /* Gives columns their final numbers and names (csv_finish.c). */
 parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *error);

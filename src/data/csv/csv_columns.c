@@ -253,7 +253,7 @@ static unsigned find_label(const pl_csv *csv) {
     return csv->count;
 }
 
-typedef enum mark { CATEGORICAL, CHOSEN, DROPPED } mark;
+typedef enum mark { CATEGORICAL, CHOSEN, DROPPED, TEXT } mark;
 
 /* Marks the columns of a list of names or numbers. */
 static parley_status mark_columns(pl_csv *csv, const char *path, const char *flag, const char *list, mark mark,
@@ -266,6 +266,7 @@ static parley_status mark_columns(pl_csv *csv, const char *path, const char *fla
         csv->columns[column].categorical |= mark == CATEGORICAL;
         csv->columns[column].chosen |= mark == CHOSEN;
         csv->columns[column].dropped |= mark == DROPPED;
+        csv->columns[column].text |= mark == TEXT;
         list += length;
     }
     return PARLEY_OK;
@@ -339,9 +340,11 @@ static parley_status choose_label(pl_csv *csv, const char *path, const pl_readin
         return pl_csv_no_column(csv, path, "--label-column", label, strlen(label), error);
     if (weight && *weight && (csv->weight = pl_csv_find(csv, weight, strlen(weight))) == csv->count)
         return pl_csv_no_column(csv, path, "--weight-column", weight, strlen(weight), error);
-    if (csv->label == csv->count && !reading->model_columns && csv->header && !reading->unlabelled)
+    bool documents = reading->documents && reading->text_column && *reading->text_column;
+    bool needed = csv->label == csv->count && !reading->model_columns && !reading->unlabelled && !documents;
+    if (needed && csv->header)
         return ask_for_label(csv, path, reading, error);
-    if (csv->label == csv->count && !reading->model_columns && !reading->unlabelled)
+    if (needed)
         csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
     if (csv->label == csv->weight && csv->label < csv->count)
         return pl_fail(error, PARLEY_BAD_USAGE,
@@ -358,6 +361,10 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
     if (status == PARLEY_OK)
         status = mark_columns(csv, path, "--ignore", reading->ignore, DROPPED, error);
     if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--text-column", reading->text_column, TEXT, error);
+    for (unsigned j = 0; j < csv->count && reading->documents && reading->text_column && *reading->text_column; j++)
+        csv->columns[j].dropped = true; /* a document is its text alone */
+    if (status == PARLEY_OK)
         status = mark_id(csv, path, reading->id, error);
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK && reading->columns && *reading->columns; j++)
         csv->columns[j].dropped |= !csv->columns[j].chosen;
@@ -366,7 +373,8 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
 
 static bool has_categories(const pl_csv *csv) {
     for (unsigned j = 0; j < csv->count; j++)
-        if (csv->columns[j].role == PL_CATEGORIES || (csv->indicated && csv->columns[j].role != PL_IGNORED))
+        if (csv->columns[j].role == PL_CATEGORIES || csv->columns[j].role == PL_TEXTS ||
+            (csv->indicated && csv->columns[j].role != PL_IGNORED))
             return true;
     return false;
 }
@@ -383,26 +391,29 @@ static void name_separator(char separator, char *text, size_t size) {
 }
 
 static void tell_columns(const pl_csv *csv, const pl_reading *reading, const char *path) {
-    char sentence[560], weight[96] = "", separator[24];
+    char sentence[600], weight[96] = "", text[32] = "", separator[24];
     unsigned categories = 0, ignored = 0;
-    if (!reading->tell || reading->unlabelled)
+    if (!reading->tell || reading->unlabelled || csv->label == csv->count)
         return;
     for (unsigned j = 0; j < csv->count; j++) {
         categories += csv->columns[j].role == PL_CATEGORIES;
         ignored += csv->columns[j].role == PL_IGNORED;
     }
+    if (csv->texts.count > 0)
+        snprintf(text, sizeof text, ", %u of text", csv->texts.count);
     if (csv->weight < csv->count)
         snprintf(weight, sizeof weight, ", weights %.60s", csv->columns[csv->weight].name);
     name_separator(csv->separator, separator, sizeof separator);
     snprintf(sentence, sizeof sentence,
              "reading %s: %s, %s names in its first line; label %.60s%s%s, %u column%s of "
-             "numbers, %u of %scategories%s",
+             "numbers, %u of %scategories%s%s",
              path, separator, csv->header ? "with" : "no", csv->columns[csv->label].name,
              csv->named_labels ? " (words)" : "", weight, csv->numbers, csv->numbers == 1 ? "" : "s", categories,
-             csv->hashed ? "hashed " : "",
-             csv->numbers + categories == 0 ? "; with no column to predict from, the model is a constant"
-             : ignored                      ? ", others not used"
-                                            : "");
+             csv->hashed ? "hashed " : "", text,
+             csv->numbers + categories + csv->texts.count == 0
+                 ? "; with no column to predict from, the model is a constant"
+             : ignored ? ", others not used"
+                       : "");
     reading->tell(reading->user, sentence);
 }
 
@@ -503,6 +514,9 @@ static parley_status inspect(pl_csv *csv, pl_csv_head *head, const pl_reading *r
     if (status == PARLEY_OK)
         status = reading->model_columns ? pl_csv_match(csv, head->path, reading, error)
                                         : pl_csv_roles(csv, reading, head->path, error);
+    if (status == PARLEY_OK)
+        status = reading->model_columns ? pl_csv_texts_match(csv, reading, head->path, error)
+                                        : pl_csv_texts_open(csv, reading, head->path, error);
     return status;
 }
 

@@ -60,14 +60,14 @@ static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t
 }
 
 /* Puts the columns in their final order. `words` are ranked; those of classes are `count` words from `classes`. */
-static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_t classes, uint64_t count,
-                                 parley_error *error) {
+static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_t total, uint64_t classes,
+                                 uint64_t count, parley_error *error) {
     const pl_csv *csv = parser->state;
     uint32_t *to;
     parley_status status = pl_take(&to, csv->words.count, sizeof *to, "categories", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t i = 0; i < csv->words.count; i++) {
+    for (uint64_t i = 0; i < total; i++) {
         bool class = i >= classes && i < classes + count;
         to[words[i].number] = (uint32_t)(class ? i - classes : i < classes ? i : i - count);
     }
@@ -82,14 +82,15 @@ static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_
 }
 
 static parley_status finish_words(pl_parser *parser, parley_data *data, parley_error *error) {
-    const pl_csv *csv = parser->state;
-    uint64_t total = csv->words.count, classes = 0, count = 0;
+    pl_csv *csv = parser->state;
+    uint64_t total = 0, classes = 0, count = 0;
     ranked *words;
-    parley_status status = pl_take(&words, total, sizeof *words, "categories", error);
+    parley_status status = pl_take(&words, csv->words.count, sizeof *words, "categories", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint32_t i = 0; i < total; i++)
-        words[i] = (ranked){pl_dictionary_word(&csv->words, i), csv->words.words[i].kind, i};
+    for (uint32_t i = 0; i < csv->words.count; i++)
+        if (!pl_csv_texts_dropped(csv, i))
+            words[total++] = (ranked){pl_dictionary_word(&csv->words, i), csv->words.words[i].kind, i};
     if (total > 0)
         qsort(words, total, sizeof *words, by_column_and_text);
     while (csv->named_labels && classes < total && words[classes].kind < csv->label)
@@ -102,12 +103,14 @@ static parley_status finish_words(pl_parser *parser, parley_data *data, parley_e
                          "--label-column",
                          data->path, (unsigned long long)count, csv->columns[csv->label].name, MOST_CLASSES);
     if (status == PARLEY_OK)
-        status = apply_order(parser, words, classes, count, error);
+        status = apply_order(parser, words, total, classes, count, error);
     if (status == PARLEY_OK && count > 0)
         status = name_words(csv, words + classes, count, true, &data->classes, error);
     memmove(words + classes, words + classes + count, (total - classes - count) * sizeof *words);
     if (status == PARLEY_OK)
         status = name_words(csv, words, total - count, false, &data->names, error);
+    for (uint64_t i = 0; i < total - count && status == PARLEY_OK; i++)
+        pl_csv_texts_place(csv, words[i].number, i);
     if (!csv->hashed)
         parser->columns = total - count;
     pl_free(words);
@@ -127,7 +130,11 @@ parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *
     status = pl_csv_describe(csv, &data->own_table, error);
     data->table = data->own_table;
     if (status == PARLEY_OK)
+        status = pl_csv_texts_choose(csv, parser, data->path, error);
+    if (status == PARLEY_OK)
         status = finish_words(parser, data, error);
+    if (status == PARLEY_OK)
+        status = pl_csv_texts_finish(csv, parser, data, error);
     if (!csv->hashed || status != PARLEY_OK)
         return status;
     data->hash_bits = csv->hash_names.bits;

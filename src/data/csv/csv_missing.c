@@ -337,7 +337,8 @@ parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *erro
         pl_csv_column *column = &csv->columns[j];
         bool filled = column->fill != PL_FILL_ZERO;
         bool usual = !filled && column->decimals == PL_DECIMAL_POINT && !column->amounts;
-        bool plain = (column->role == PL_CATEGORIES && !column->rare) || (column->role == PL_NUMBERS && usual);
+        bool plain = (column->role == PL_CATEGORIES && !column->rare) || column->role == PL_TEXTS ||
+                     (column->role == PL_NUMBERS && usual);
         bool number = column->role != PL_CATEGORIES && column->role != PL_DATES && column->role != PL_IGNORED;
         if (plain)
             continue;

@@ -132,6 +132,8 @@ static pl_role role_of(const pl_csv *csv, unsigned j, pl_date_order *order) {
     const pl_csv_survey *survey = &csv->survey[j];
     if (j == csv->label || j == csv->weight)
         return j == csv->label ? PL_LABELS : PL_WEIGHTS;
+    if (column->text)
+        return PL_TEXTS;
     if (column->dropped)
         return PL_IGNORED;
     *order = date_order(survey);

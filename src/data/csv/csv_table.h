@@ -8,7 +8,7 @@
 #include "data/csv/amounts.h"
 #include "data/csv/dates.h"
 
-typedef enum pl_role { PL_IGNORED, PL_NUMBERS, PL_DATES, PL_CATEGORIES, PL_LABELS, PL_WEIGHTS } pl_role;
+typedef enum pl_role { PL_IGNORED, PL_NUMBERS, PL_DATES, PL_CATEGORIES, PL_LABELS, PL_WEIGHTS, PL_TEXTS } pl_role;
 
 /* A column of a table. */
 typedef struct pl_treatment {

@@ -4,7 +4,8 @@
 
 #include "data/csv/csv.h"
 
-#define SHOWN 6 /* columns named in a message */
+#define PROSE_BLANKS 4 /* in the beginning of a value that is a text */
+#define SHOWN 6        /* columns named in a message */
 
 typedef struct list {
     char text[SHOWN * (PL_EXAMPLE_BYTES + 64) + 8];
@@ -44,7 +45,7 @@ static void tell_list(char *sentence, size_t size, size_t prefix, const list *li
 }
 
 typedef struct lists {
-    list different, nearly, mixed, dates, ambiguous, clocks, commas, groups, amounts, bounds;
+    list texts, different, nearly, mixed, dates, ambiguous, clocks, commas, groups, amounts, bounds;
 } lists;
 
 static void list_date(const pl_csv_column *column, const pl_csv_survey *survey, lists *lists) {
@@ -53,11 +54,21 @@ static void list_date(const pl_csv_column *column, const pl_csv_survey *survey, 
     list_column(clock ? &lists->clocks : ambiguous ? &lists->ambiguous : &lists->dates, column->name, "", "");
 }
 
+/* Does the beginning of a value have so many words that the value is a text? */
+static bool is_prose(const char *example) {
+    unsigned blanks = 0;
+    for (; *example; example++)
+        blanks += *example == ' ';
+    return blanks >= PROSE_BLANKS;
+}
+
 static void list_role(const pl_csv *csv, unsigned j, lists *lists) {
     const pl_csv_column *column = &csv->columns[j];
     const pl_csv_survey *survey = &csv->survey[j];
     char units[64];
-    if (column->role == PL_IGNORED && !column->dropped)
+    if (column->role == PL_IGNORED && !column->dropped && is_prose(survey->example))
+        list_column(&lists->texts, column->name, "", "");
+    else if (column->role == PL_IGNORED && !column->dropped)
         list_column(survey->repeats ? &lists->nearly : &lists->different, column->name, "such as ", survey->example);
     if ((column->role == PL_IGNORED && !column->dropped) || (column->role == PL_CATEGORIES && !column->categorical))
         if (pl_csv_mixes_units(csv, j, units, sizeof units))
@@ -81,6 +92,8 @@ void pl_csv_tell_roles(const pl_csv *csv, const pl_reading *reading, const char 
         list_role(csv, j, &lists);
     snprintf(sentence, sizeof sentence, "reading %.200s: ", path);
     size_t prefix = strlen(sentence), size = sizeof sentence;
+    tell_list(sentence, size, prefix, &lists.texts,
+              "left out, because all values are texts that differ (--text-column reads their words)");
     snprintf(keeps, sizeof keeps, "left out, because all values differ (--columns or --categorical keeps %s)",
              lists.different.count == 1 ? "it" : "them");
     tell_list(sentence, size, prefix, &lists.different, keeps);
