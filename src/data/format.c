@@ -9,6 +9,7 @@
 #define SHOWN 40 /* bytes of a word shown in a message */
 #define HEAD_BYTES ((uint64_t)1 << 10)
 #define TABLE_LINES 50
+#define FOREIGN_BYTES 64
 #define TEXT_BLANKS 2
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
@@ -124,6 +125,32 @@ bool pl_source_is_empty(pl_source *source) {
            pl_first_line(text, bytes, &line) == 0;
 }
 
+/* Fails on files of tables that other programs read, with what to do about them. */
+static parley_status check_foreign(const char *text, uint64_t bytes, const char *path, parley_error *error) {
+    static const struct {
+        const char *magic, *what, *remedy;
+    } known[] = {
+        {"PAR1", "a Parquet file", "in Python give its name to parley.train"},
+        {"ARROW1", "an Arrow file", "in Python give its name to parley.train"},
+        {"FEA1", "a Feather file", "in Python give the frame of pandas.read_feather to parley.train"},
+        {"ORC", "an ORC file", "in Python give the frame of pandas.read_orc to parley.train"},
+        {"PK\3\4", "an Excel or zip file", "in Python give the frame of pandas.read_excel to parley.train"},
+        {"\xd0\xcf\x11\xe0", "an Excel file", "in Python give the frame of pandas.read_excel to parley.train"},
+        {"\x89HDF", "an HDF5 file", "in Python give the frame of pandas.read_hdf to parley.train"},
+    };
+    bool binary = false; /* a name in the first line of a table may be ORC */
+    for (uint64_t i = 0; i < bytes && i < FOREIGN_BYTES; i++)
+        binary |= (unsigned char)text[i] < '\t';
+    for (unsigned i = 0; i < sizeof known / sizeof *known && binary; i++) {
+        size_t length = strlen(known[i].magic);
+        if (bytes >= length && memcmp(text, known[i].magic, length) == 0)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s is %s, which the command line does not read; save it as CSV, or %s", path, known[i].what,
+                           known[i].remedy);
+    }
+    return PARLEY_OK;
+}
+
 /* CSV accepts what no other format does, but it must be text. */
 static parley_status check_text(const char *text, uint64_t bytes, const char *path, parley_error *error) {
     if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
@@ -195,6 +222,9 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
         *out = &pl_format_csv; /* no other format has separators, and | or : would make it look like one */
     if (!*out) {
         parley_status status = read_first_line(reading, source, &text, &bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        status = check_foreign(text, bytes, pl_source_name(source), error);
         if (status != PARLEY_OK)
             return status;
         const char *line;

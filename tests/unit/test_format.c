@@ -118,6 +118,28 @@ static uint64_t sort_slowly(uint32_t *index, float *value, uint64_t count) {
     return kept;
 }
 
+static void files_of_other_programs_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *sentence;
+    } files[] = {
+        {"PAR1\x15\4\x15\x80", 8,
+         "t is a Parquet file, which the command line does not read; save it as CSV, or in Python give its name to "
+         "parley.train"},
+        {"ARROW1\0\0\xff\xff", 10,
+         "t is an Arrow file, which the command line does not read; save it as CSV, or in Python give its name to "
+         "parley.train"},
+        {"PK\3\4\x14\0\6", 7,
+         "t is an Excel or zip file, which the command line does not read; save it as CSV, or in Python give the frame "
+         "of pandas.read_excel to parley.train"},
+    };
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
+        assert_fault(files[i].bytes, files[i].count, &(pl_reading){0}, files[i].sentence);
+    assert_rows("ORC,y\n1,2\n3,5\n", &(pl_reading){0}, "2|0:1\n5|0:3\n"); /* a name of a column */
+}
+
 static void rows_of_any_length_are_sorted(void **state) {
     (void)state;
     enum { MOST = 3000 };
@@ -149,6 +171,7 @@ int main(void) {
         cmocka_unit_test(murmur_hash_has_the_published_values),
         cmocka_unit_test(digits_hash_to_their_number),
         cmocka_unit_test(dictionaries_number_words_as_they_come),
+        cmocka_unit_test(files_of_other_programs_are_refused),
         cmocka_unit_test(rows_of_any_length_are_sorted),
     };
     return cmocka_run_group_tests_name("format", tests, open_pools, close_pools);
