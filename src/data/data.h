@@ -79,6 +79,8 @@ struct parley_data {
     char *path;        /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
+    bool read_wide;        /* the text was read as doubles, though this rank may have found only ones */
+    char wide_columns[96]; /* the columns that need them, if known */
     bool large;     /* its entries are in a mapped file, because they need more than half of the memory; see release */
     pl_names names; /* of columns, if the format has names */
     pl_names classes;   /* of labels 0, 1, ..., if the labels were words */
@@ -98,6 +100,10 @@ static inline uint64_t pl_all_rows(const parley_data *data) {
 }
 static inline uint64_t pl_all_nonzeros(const parley_data *data) {
     return data->deal ? data->deal->nonzeros : data->spread ? data->spread->nonzeros : data->x.nonzeros;
+}
+/* Are values doubles, on this rank or another? */
+static inline bool pl_is_wide(const parley_data *data) {
+    return data->spread ? data->spread->wide : data->x.values.wide != NULL;
 }
 /* Does this rank hold only some of the rows? */
 static inline bool pl_is_parted(const parley_data *data) { return data->deal || data->spread; }
@@ -130,6 +136,7 @@ typedef struct pl_reading {
     pl_missing missing;
     bool hashed, keep_names;
     bool wide;          /* values are doubles, if the format reads them */
+    bool unjudged;      /* they are not judged (precision.h), so they keep their type */
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */

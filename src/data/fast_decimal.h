@@ -94,7 +94,8 @@ static inline const char *pl_fast_value(const char *p, bool wide, double *value)
     float narrow;
     if (!wide) {
         p = pl_fast_decimal(p, &narrow);
-        *value = p ? (double)narrow : 0.0;
+        if (p)
+            *value = (double)narrow;
         return p;
     }
     bool negative = *p == '-';

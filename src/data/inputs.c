@@ -286,24 +286,40 @@ static parley_status read_caches(const pl_inputs *inputs, const pl_reading *read
     return status;
 }
 
-parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
-                               parley_error *error) {
+/* Reads several inputs once. `*again`: they must be read again as doubles. */
+static parley_status read_once(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, bool *again,
+                               parley_data **out, parley_error *error) {
     pl_parser parser;
-    pl_look all;
-    unsigned first;
-    *out = NULL;
-    if (inputs->count == 1)
-        return pl_data_read_as(inputs->list->path, reading, pool, out, error);
-    parley_status status = pl_inputs_look(inputs, reading, NULL, &all, &first, error);
-    if (status == PARLEY_OK)
-        status = pl_parser_open_all(inputs->list, inputs->count, reading, pool, 0, &parser, error);
+    *again = false;
+    parley_status status = pl_parser_open_all(inputs->list, inputs->count, reading, pool, 0, &parser, error);
     if (status != PARLEY_OK)
         return status;
     parser.title = inputs->title;
     if (pl_source_content(parser.source) == PL_CACHE)
         status = read_caches(inputs, reading, pool, out, error);
     else
-        status = pl_data_of_parser(&parser, reading, out, error);
+        status = pl_data_judged(&parser, reading, again, out, error);
     pl_parser_close(&parser);
     return status;
+}
+
+parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                               parley_error *error) {
+    pl_look all;
+    unsigned first;
+    bool again;
+    pl_reading as = *reading;
+    *out = NULL;
+    if (inputs->count == 1)
+        return pl_data_read_as(inputs->list->path, reading, pool, out, error);
+    parley_status status = pl_inputs_look(inputs, reading, NULL, &all, &first, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned i = 0; i < inputs->count; i++)
+        as.wide |= !inputs->list[i].regular; /* it can be read only once */
+    status = read_once(inputs, &as, pool, &again, out, error);
+    if (!again)
+        return status;
+    pl_read_wide(&as);
+    return read_once(inputs, &as, pool, &again, out, error);
 }

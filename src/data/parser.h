@@ -60,14 +60,14 @@ parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error)
 parley_status pl_parser_spill(pl_parser *parser, pl_tell tell, void *user, parley_error *error);
 /* Gives back the memory of entries before `end`, if they are in a file. */
 void pl_parser_release(pl_parser *parser, uint64_t end);
-/* Discards the rows, so that the next window starts at the front of the arrays. */
 /* The size of all inputs, 0 if unknown, and how many bytes were used up to the end of this window. */
 uint64_t pl_parser_bytes(const pl_parser *parser);
 uint64_t pl_parser_used(const pl_parser *parser);
+/* Discards the rows, so that the next window starts at the front of the arrays. */
 void pl_parser_rewind(pl_parser *parser);
-/* Fails because the input `name` has no rows. */
 /* The values of all rows in the arrays. */
 pl_values pl_parser_values(const pl_parser *parser);
+/* Fails because the input `name` has no rows. */
 parley_status pl_parser_no_rows(const pl_parser *parser, const char *name, parley_error *error);
 void pl_parser_close(pl_parser *parser);
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/available_memory.h"
 #include "base/stop.h"
@@ -11,6 +12,7 @@
 #include "data/model_columns.h"
 #include "data/numeral.h"
 #include "data/parser.h"
+#include "data/precision.h"
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
@@ -78,6 +80,7 @@ static void hand_over(pl_parser *parser, parley_data *data) {
     data->x.index = parser->index.data ? parser->index.data : &no_entry;
     data->x.values = pl_values_in((data->spans[VALUE] = parser->value).data, parser->wide);
     data->format = parser->format;
+    data->read_wide = parser->wide;
     data->large = data->spans[INDEX].file != 0 && (parser->ones || data->spans[VALUE].file != 0);
     if (parser->weighted && !parser->unweighted) {
         pl_span_trim(&parser->weight, parser->rows * sizeof(double));
@@ -101,6 +104,24 @@ parley_status pl_data_of_parser(pl_parser *parser, const pl_reading *reading, pa
     if (status == PARLEY_OK && parser->rows == 0)
         status = pl_parser_no_rows(parser, name, error);
     return status == PARLEY_OK ? pl_data_take(parser, name, out, error) : status;
+}
+
+parley_status pl_data_judged(pl_parser *parser, const pl_reading *reading, bool *again, parley_data **out,
+                             parley_error *error) {
+    parley_status status = pl_data_of_parser(parser, reading, out, error);
+    *again = status != PARLEY_OK && parser->fault.wide;
+    if (status == PARLEY_OK && !reading->unjudged)
+        status = pl_precision_settle(*out, again, error);
+    if (*out && (*again || status != PARLEY_OK)) {
+        parley_data_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void pl_read_wide(pl_reading *reading) {
+    reading->wide = true;
+    reading->tell = NULL; /* the sentences have been said */
 }
 
 parley_status pl_data_take(pl_parser *parser, const char *name, parley_data **out, parley_error *error) {
@@ -147,18 +168,38 @@ static parley_status read_cache(const pl_source *source, const char *path, pl_po
     return status;
 }
 
-parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
-                                     parley_data **out, parley_error *error) {
+/* Reads an input once. `*again`: it must be read again as doubles. */
+static parley_status read_once(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                               bool *again, parley_data **out, parley_error *error) {
     pl_parser parser;
-    *out = NULL;
     parley_status status = pl_parser_open(path, reading, pool, block_bytes, &parser, error);
     if (status != PARLEY_OK)
         return status;
     if (pl_source_content(parser.source) == PL_CACHE)
         status = read_cache(parser.source, path, pool, reading, out, error);
     else
-        status = pl_data_of_parser(&parser, reading, out, error);
+        status = pl_data_judged(&parser, reading, again, out, error);
     pl_parser_close(&parser);
+    return status;
+}
+
+/* Can a path be opened once more, with the same content? */
+static bool is_regular(const char *path) {
+    struct stat facts;
+    return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                                     parley_data **out, parley_error *error) {
+    pl_reading as = *reading;
+    bool again = false;
+    *out = NULL;
+    as.wide |= !is_regular(path);
+    parley_status status = read_once(path, &as, pool, block_bytes, &again, out, error);
+    if (again) {
+        pl_read_wide(&as);
+        status = read_once(path, &as, pool, block_bytes, &again, out, error);
+    }
     if (status == PARLEY_OK)
         pl_model_columns_warn(reading, (*out)->path, pl_model_columns_unseen(reading, *out));
     return status;
@@ -167,12 +208,20 @@ parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading
 parley_status pl_data_parse_as(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
                                pl_pool *pool, uint64_t block_bytes, parley_data **out, parley_error *error) {
     pl_parser parser;
+    pl_reading as = *reading;
+    parley_status status = PARLEY_OK;
+    bool again = true;
     *out = NULL;
-    parley_status status = pl_parser_memory(text, bytes, name, reading, pool, block_bytes, &parser, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_data_of_parser(&parser, reading, out, error);
-    pl_parser_close(&parser);
+    for (unsigned turn = 0; again; turn++) {
+        if (turn > 0)
+            pl_read_wide(&as);
+        again = false;
+        status = pl_parser_memory(text, bytes, name, &as, pool, block_bytes, &parser, error);
+        if (status != PARLEY_OK)
+            return status;
+        status = pl_data_judged(&parser, &as, &again, out, error);
+        pl_parser_close(&parser);
+    }
     return status;
 }
 

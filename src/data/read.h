@@ -25,6 +25,12 @@ struct pl_parser;
 /* Reads everything that is left in an open parser. */
 parley_status pl_data_of_parser(struct pl_parser *parser, const pl_reading *reading, parley_data **out,
                                 parley_error *error);
+/* The same, and judges whether floats blur the values. `*again`: the input must be read again as doubles, and there are
+ * no data. */
+parley_status pl_data_judged(struct pl_parser *parser, const pl_reading *reading, bool *again, parley_data **out,
+                             parley_error *error);
+/* Makes a second reading one of doubles, without repeated messages. */
+void pl_read_wide(pl_reading *reading);
 /* Moves the rows of the parser to a new data set. */
 parley_status pl_data_take(struct pl_parser *parser, const char *name, parley_data **out, parley_error *error);
 /* Copies the rows of several data sets into one. They must have the same names. */

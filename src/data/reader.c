@@ -23,11 +23,13 @@ parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *readi
                                        pl_reader **out, parley_error *error) {
     *out = NULL;
     pl_reader *reader;
+    bool again; /* never: the values are doubles */
     parley_status status = pl_take(&reader, 1, sizeof *reader, "reading", error);
     if (status != PARLEY_OK)
         return status;
     pl_reading batches = *reading;
     batches.in_batches = true;
+    batches.wide = true; /* whether later batches need doubles is not known */
     reader->reading = batches;
     status = pl_parser_open(path, &batches, pool, block_bytes, &reader->parser, error);
     const pl_source *source = reader->parser.source;
@@ -38,7 +40,7 @@ parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *readi
     if (status == PARLEY_OK && pl_source_content(source) == PL_CACHE)
         status = pl_cache_of(source, path, pool, reading, &reader->cache, error);
     else if (status == PARLEY_OK && reader->parser.needs_all)
-        status = pl_data_of_parser(&reader->parser, reading, &reader->cache, error);
+        status = pl_data_judged(&reader->parser, reading, &again, &reader->cache, error);
     if (status == PARLEY_OK)
         *out = reader;
     else

@@ -252,7 +252,8 @@ static bool finish_row(pl_block *block, uint64_t first) {
         double value = pl_value_at(pl_values_of(values), i);
         ones &= value == 1.0;
         if (!isfinite(value)) {
-            block->fault = (pl_fault){.format = SAY_SUM, .word = "", .stop = "", .column = index[i] + 1};
+            block->fault = (pl_fault){
+                .format = SAY_SUM, .word = "", .stop = "", .column = index[i] + 1, .wide = !block->values.wide};
             return false;
         }
     }

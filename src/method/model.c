@@ -87,6 +87,7 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->model_bits = hash_bits(model);
     reading->table = pl_model_meta(model, "table");
     reading->offset_column = pl_model_meta(model, "offset_column");
+    reading->wide = reading->unjudged = true; /* one row does not tell whether its columns are far from 0 */
     const char *format = pl_model_meta(model, "documents_format");
     if (!format && pl_terms_alone(reading->table))
         format = pl_format_text.name;

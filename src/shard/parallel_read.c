@@ -13,6 +13,7 @@
 #include "data/read.h"
 #include "engine/agree.h"
 #include "shard/partition.h"
+#include "shard/rank_precision.h"
 
 #define SAME_FILES "every rank must see the same files"
 
@@ -317,8 +318,11 @@ static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const 
                               parley_data **out, parley_error *error) {
     uint64_t *bounds = NULL;
     double *all = NULL, mine[2];
+    bool again = false;
+    pl_reading as = *reading;
+    as.wide = as.unjudged = true; /* the ranks judge together */
     parley_status status =
-        has_rows(inputs) ? pl_data_read_all(inputs, reading, pool, out, error) : make_empty(inputs->title, out, error);
+        has_rows(inputs) ? pl_data_read_all(inputs, &as, pool, out, error) : make_empty(inputs->title, out, error);
     if (status == PARLEY_OK)
         status = check_numbered(*out, error);
     status = pl_agree_status(engine, status, engine->rank, NULL, error);
@@ -340,13 +344,15 @@ static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const 
         row += rows;
         data->x.columns = columns > data->x.columns ? columns : data->x.columns;
     }
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
         data->spread->count = pieces;
+        data->spread->rank = engine->rank;
+    }
     pl_free(bounds);
     pl_free(all);
     if (status == PARLEY_OK && row == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rank has a row", inputs->title);
-    return status;
+    return status == PARLEY_OK ? pl_precision_of_ranks(engine, data, &again, error) : status;
 }
 
 static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {

@@ -14,7 +14,9 @@
 #include "data/read.h"
 #include "engine/agree.h"
 #include "engine/neighbours.h"
+#include "shard/distributed.h"
 #include "shard/parallel_read.h"
+#include "shard/rank_precision.h"
 
 #define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
 #define AHEAD 2                         /* blocks that a rank may have in flight */
@@ -448,6 +450,7 @@ static parley_status place_chunks(const parsing *self, const ranked_chunk *chunk
     if (status != PARLEY_OK)
         return status;
     spread = data->spread;
+    spread->rank = self->engine->rank;
     status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the table of distributed rows", error);
     if (status == PARLEY_OK)
         status = pl_take(&held, self->engine->ranks, sizeof *held, "the table of distributed rows", error);
@@ -498,10 +501,20 @@ static parley_status exchange_words(parsing *self, parley_error *error) {
     return status;
 }
 
-static parley_status finish(parsing *self, parley_data **out, parley_error *error) {
-    ranked_chunk *chunks;
+/* Has some rank met a value that doubles hold and floats do not? */
+static parley_status ask_again(const parsing *self, bool *again, parley_error *error) {
+    double ranks = self->status != PARLEY_OK && self->parser.fault.wide;
+    parley_status status = pl_sum_ranks(self->engine, &ranks, 1, error);
+    *again = ranks > 0;
+    return status;
+}
+
+static parley_status finish(parsing *self, bool *again, parley_data **out, parley_error *error) {
+    ranked_chunk *chunks = NULL;
     uint64_t count;
-    parley_status status = gather_chunks(self, &chunks, &count, error);
+    parley_status status = ask_again(self, again, error);
+    if (status == PARLEY_OK)
+        status = gather_chunks(self, &chunks, &count, error);
     if (status == PARLEY_OK)
         status = agree(self, chunks, count, error);
     if (status == PARLEY_OK)
@@ -512,6 +525,8 @@ static parley_status finish(parsing *self, parley_data **out, parley_error *erro
         status = pl_data_take(&self->parser, self->inputs->title, out, error);
     if (status == PARLEY_OK)
         status = place_chunks(self, chunks, count, *out, error);
+    if (status == PARLEY_OK)
+        status = pl_precision_of_ranks(self->engine, *out, again, error);
     for (unsigned i = 0; i < self->inputs->count && status == PARLEY_OK; i++)
         (*out)->file_bytes += self->inputs->list[i].bytes;
     pl_free(chunks);
@@ -534,17 +549,33 @@ static parley_status open_format(parsing *self, const pl_reading *reading, parle
     return status;
 }
 
-parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
-                            pl_pool *pool, parley_data **out, parley_error *error) {
+/* Reads once. `*again`: the text must be read again as doubles. */
+static parley_status read_once(pl_engine *engine, const pl_inputs *inputs, const bool *mapped,
+                               const pl_reading *reading, pl_pool *pool, bool *again, parley_data **out,
+                               parley_error *error) {
     parsing self = {.engine = engine, .inputs = inputs};
     parley_status status = pl_parser_open_empty(reading->format, pool, &self.parser, error);
+    self.parser.wide = status == PARLEY_OK && reading->wide && reading->format->wide;
     if (status == PARLEY_OK)
         status = open_format(&self, reading, error);
     if (status == PARLEY_OK)
         status = parse_all(&self, mapped, error);
     if (status == PARLEY_OK)
-        status = finish(&self, out, error);
+        status = finish(&self, again, out, error);
     pl_parser_close(&self.parser);
     pl_free(self.chunks);
     return status;
+}
+
+parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
+                            pl_pool *pool, parley_data **out, parley_error *error) {
+    pl_reading as = *reading;
+    bool again = false;
+    parley_status status = read_once(engine, inputs, mapped, &as, pool, &again, out, error);
+    if (!again)
+        return status;
+    parley_data_free(*out);
+    *out = NULL;
+    pl_read_wide(&as);
+    return read_once(engine, inputs, mapped, &as, pool, &again, out, error);
 }

@@ -267,6 +267,7 @@ static parley_status make_data(const parley_data *from, uint64_t rows, parley_da
     parley_data *data = *out;
     *data = pl_data_part(from, rows);
     data->file_bytes = from->file_bytes;
+    memcpy(data->wide_columns, from->wide_columns, sizeof data->wide_columns);
     data->path = pl_strdup(from->path);
     return data->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(from->path));
 }

@@ -141,6 +141,7 @@ static parley_status read_rows(pl_validation *validation, const parley_data *dat
     reading.classes = &data->classes;
     reading.model_bits = data->hash_bits;
     reading.table = data->table;
+    reading.wide = reading.unjudged = pl_is_wide(data);
     status = pl_data_read_as(settings->validation, &reading, pool, &validation->own, error);
     pl_pool_close(pool);
     return status;

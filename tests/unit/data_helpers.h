@@ -67,6 +67,14 @@ static inline pl_pool *open_pool(unsigned threads) {
     return pool;
 }
 
+/* The values of rows from the first on, with their type. */
+static inline void assert_same_values(const parley_data *a, const parley_data *b) {
+    assert_int_equal(pl_value_bytes(a->x.values), pl_value_bytes(b->x.values));
+    if (!pl_are_ones(a->x.values))
+        assert_memory_equal(pl_value_memory(a->x.values), pl_value_memory(b->x.values),
+                            b->x.nonzeros * pl_value_bytes(b->x.values));
+}
+
 static inline void assert_same_data(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->x.rows, b->x.rows);
     assert_int_equal(a->x.columns, b->x.columns);
@@ -78,9 +86,7 @@ static inline void assert_same_data(const parley_data *a, const parley_data *b) 
         assert_memory_equal(a->weight, b->weight, a->x.rows * sizeof *a->weight);
     if (a->x.nonzeros > 0)
         assert_memory_equal(a->x.index, b->x.index, a->x.nonzeros * sizeof *a->x.index);
-    assert_int_equal(!a->x.values.narrow, !b->x.values.narrow);
-    if (a->x.values.narrow)
-        assert_memory_equal(a->x.values.narrow, b->x.values.narrow, a->x.nonzeros * sizeof *a->x.values.narrow);
+    assert_same_values(a, b);
 }
 
 static pl_pool *one, *three;

@@ -106,7 +106,7 @@ static void every_fault_has_its_sentence(void **state) {
         {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double the quotes that belong to a field"},
         {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; --missing-label skip leaves such rows out"},
         {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number, unlike those above it"},
-        {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 64-bit float; scale the column"},
+        {"a,y\n1e309,1\n", "t:2: value \"1e309\" of column a is too large for a 64-bit float; scale the column"},
         {"My table\na,y\n1,1\n",
          "t:1: the first line is a single field, but the next one has more; --skip-lines N leaves out lines above the "
          "header, and --comment C those that begin with a character"},

@@ -48,13 +48,20 @@ static void every_accepted_form_is_read_right(void **state) {
     }
 }
 
-static void tiny_and_huge_values_are_rounded_not_refused(void **state) {
+static void values_beyond_floats_are_doubles(void **state) {
     (void)state;
-    parley_data *data = parse_text("1 1:1e-50 2:1e-40 3:3.4028235e38 4:-1e-999999999999\n");
-    assert_true(data->x.values.narrow[0] == 0 && data->x.values.narrow[1] == 1e-40F &&
-                data->x.values.narrow[2] == 3.4028235e38F);
-    assert_true(data->x.values.narrow[3] == 0 && signbit(data->x.values.narrow[3]));
+    parley_data *data = parse_text("1 1:3.4028235e38 2:-1e-999999999999\n");
+    assert_true(data->x.values.narrow[0] == 3.4028235e38F);
+    assert_true(data->x.values.narrow[1] == 0 && signbit(data->x.values.narrow[1]));
     parley_data_free(data);
+    static const double far[] = {1e-50, 1e-40, -3.5e38, 1e39, 1e300};
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "1 1:0.1 2:%g\n-1 1:3\n", far[i]);
+        data = parse_text(text);
+        assert_true(data->x.values.wide[0] == 0.1 && data->x.values.wide[1] == far[i] && data->x.values.wide[2] == 3);
+        parley_data_free(data);
+    }
 }
 
 static const struct {
@@ -71,11 +78,11 @@ static const struct {
     {"1 5:1  3:1\n", "t.svm:1: column index 3 after 5; sort the indices of each row"},
     {"1 1:nan\n", "t.svm:1: value \"nan\" of column 1 is not finite; values must be finite"},
     {"1 1:-Infinity\n", "t.svm:1: value \"-Infinity\" of column 1 is not finite; values must be finite"},
-    {"1 1:1e39\n", "t.svm:1: value \"1e39\" of column 1 is too large for a 32-bit float; scale the column"},
-    {"1 1:3.4028236e38\n",
-     "t.svm:1: value \"3.4028236e38\" of column 1 is too large for a 32-bit float; scale the column"},
+    {"1 1:1e309\n", "t.svm:1: value \"1e309\" of column 1 is too large for a 64-bit float; scale the column"},
+    {"1 1:1.7976931348623159e308\n",
+     "t.svm:1: value \"1.7976931348623159e308\" of column 1 is too large for a 64-bit float; scale the column"},
     {"1 1:1e99999999999\n",
-     "t.svm:1: value \"1e99999999999\" of column 1 is too large for a 32-bit float; scale the column"},
+     "t.svm:1: value \"1e99999999999\" of column 1 is too large for a 64-bit float; scale the column"},
     {"1 1:abc\n", "t.svm:1: value \"abc\" of column 1 is not a number"},
     {"1 1:1x 2:1\n", "t.svm:1: value \"1x\" of column 1 is not a number"},
     {"1 1:1e\n", "t.svm:1: value \"1e\" of column 1 is not a number"},
@@ -187,7 +194,7 @@ static void the_first_bad_line_is_reported_whatever_the_threads(void **state) {
     }
 }
 
-static void values_and_labels_are_as_strtof_and_strtod_give(void **state) {
+static void values_and_labels_are_as_strtod_gives(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(2, 0, 0);
     enum { BATCH = 500 };
@@ -201,10 +208,9 @@ static void values_and_labels_are_as_strtof_and_strtod_give(void **state) {
         parley_data *data = parse_text(text);
         assert_int_equal(data->x.nonzeros, BATCH);
         for (int i = 0; i < BATCH; i++) {
-            float value = strtof(numerals + 400 * i, NULL);
-            double label = strtod(numerals + 400 * i, NULL);
-            if (memcmp(&value, &data->x.values.narrow[i], sizeof value) != 0 ||
-                memcmp(&label, &data->label[i], sizeof label) != 0)
+            double label = strtod(numerals + 400 * i, NULL), value = pl_value_at(data->x.values, (uint64_t)i);
+            double expected = data->x.values.wide ? label : (double)strtof(numerals + 400 * i, NULL);
+            if (memcmp(&value, &expected, sizeof value) != 0 || memcmp(&label, &data->label[i], sizeof label) != 0)
                 fail_msg("%s", numerals + 400 * i);
         }
         parley_data_free(data);
@@ -320,12 +326,12 @@ static void empty_and_missing_files_are_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_form_is_read_right),
-        cmocka_unit_test(tiny_and_huge_values_are_rounded_not_refused),
+        cmocka_unit_test(values_beyond_floats_are_doubles),
         cmocka_unit_test(every_fault_has_its_sentence),
         cmocka_unit_test(nul_bytes_are_refused),
         cmocka_unit_test(blocks_and_threads_do_not_change_what_is_read),
         cmocka_unit_test(the_first_bad_line_is_reported_whatever_the_threads),
-        cmocka_unit_test(values_and_labels_are_as_strtof_and_strtod_give),
+        cmocka_unit_test(values_and_labels_are_as_strtod_gives),
         cmocka_unit_test(the_longest_numerals_are_read),
         cmocka_unit_test(the_locale_does_not_matter),
         cmocka_unit_test(data_of_ones_store_no_values),

@@ -77,9 +77,10 @@ static void assert_alike(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->x.nonzeros, b->x.nonzeros);
     assert_memory_equal(a->x.start, b->x.start, (b->x.rows + 1) * sizeof *b->x.start);
     assert_memory_equal(a->x.index, b->x.index, b->x.nonzeros * sizeof *b->x.index);
-    assert_int_equal(a->x.values.narrow != NULL, b->x.values.narrow != NULL);
-    if (b->x.values.narrow)
-        assert_memory_equal(a->x.values.narrow, b->x.values.narrow, b->x.nonzeros * sizeof *b->x.values.narrow);
+    assert_int_equal(pl_value_bytes(a->x.values), pl_value_bytes(b->x.values));
+    if (!pl_are_ones(b->x.values))
+        assert_memory_equal(pl_value_memory(a->x.values), pl_value_memory(b->x.values),
+                            b->x.nonzeros * pl_value_bytes(b->x.values));
     assert_memory_equal(a->label, b->label, b->x.rows * sizeof *b->label);
     assert_int_equal(a->weight != NULL, b->weight != NULL);
     if (b->weight)
@@ -218,6 +219,21 @@ static void write_titled(const char *name, const char *from) {
     free(all);
 }
 
+/* Times since 1970 that span `range` seconds, as NAME.csv and NAME.svm. */
+static void write_times(const char *name, double range) {
+    char path[80], csv[40000] = "y,t,x\n", svm[40000];
+    size_t bytes = strlen(csv), used = 0;
+    for (unsigned i = 0; i < 500; i++) {
+        double time = 1.7e9 + range * (i * 37 % 500) / 500;
+        bytes += (size_t)snprintf(csv + bytes, sizeof csv - bytes, "%u,%.3f,%u\n", i % 2, time, i % 3 + 1);
+        used += (size_t)snprintf(svm + used, sizeof svm - used, "%u 1:%.3f 2:%u\n", i % 2, time, i % 3 + 1);
+    }
+    snprintf(path, sizeof path, "%s.csv", name);
+    write_bytes(in_folder(path), csv, bytes);
+    snprintf(path, sizeof path, "%s.svm", name);
+    write_bytes(in_folder(path), svm, used);
+}
+
 static int prepare(void **state) {
     static char text[TEXT_BYTES];
     parley_error error;
@@ -245,11 +261,14 @@ static int prepare(void **state) {
                                   1 + i % 7);
     write_bytes(in_folder("bad.svm"), text, bytes);
     write_bytes(in_folder("words.csv"), "y,a,b\nyes,1,red\nno,2,blue\nyes,3,red\n", 36);
+    write_times("seconds", 600.25);
+    write_times("years", 1e8);
+    write_bytes(in_folder("tiny.svm"), "1 1:0.5 2:1e-40\n-1 1:0.1\n1 1:3\n-1 1:2\n", 38);
     write_words("many.csv", true, 700, 1000, "");
     write_words("more.csv", true, 90, 1000, "");
     write_words("rest.csv", false, 200, 1000, "");
     write_words("few.csv", true, 700, 555, "yes,1,red");
-    write_words("value.csv", true, 700, 99, "yes,1e99,red,here");
+    write_words("value.csv", true, 700, 99, "yes,1e999,red,here");
     write_words("stray.csv", true, 700, 410, "yes,1,5\" red,here");
     write_words("open.csv", true, 700, 300, "yes,1,\"red,here");
     write_words("last.csv", true, 700, 699, "yes,1,\"red\"x,here");
@@ -334,6 +353,15 @@ static void compressed_csv_is_dealt_or_read_by_the_first_rank(void **state) {
     assert_ranks_read("many.csv.gz more.csv rest.csv many.csv.gz", (pl_reading){0}, false);
     assert_ranks_read("more.csv many.csv.gz many.csv.gz many.csv.gz many.csv.gz", (pl_reading){0}, false);
     assert_ranks_read("many.csv.gz rest.csv", (pl_reading){.hashed = true, .hash_bits = 6, .keep_names = true}, false);
+}
+
+/* Ranks and one process agree on the type of values, whatever part of the rows tells. */
+static void ranks_keep_the_same_digits(void **state) {
+    (void)state;
+    const char *const names[] = {"seconds.csv", "years.csv", "seconds.svm",
+                                 "years.svm",   "tiny.svm",  "years.svm seconds.svm"};
+    for (unsigned i = 0; i < COUNT(names); i++)
+        assert_ranks_read(names[i], (pl_reading){0}, false);
 }
 
 /* Columns and classes of a model: words that it does not know are left out. */
@@ -513,6 +541,7 @@ int main(void) {
         cmocka_unit_test(compressed_csv_is_dealt_or_read_by_the_first_rank),
         cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
         cmocka_unit_test(words_are_weighed_over_all_ranks),
+        cmocka_unit_test(ranks_keep_the_same_digits),
         cmocka_unit_test(caches_are_shared_out_by_rows),
         cmocka_unit_test(ranks_say_what_one_process_says),
         cmocka_unit_test(damaged_csv_is_the_same_to_all),
