@@ -110,7 +110,7 @@ parley_status pl_data_judged(pl_parser *parser, const pl_reading *reading, bool 
                              parley_error *error) {
     parley_status status = pl_data_of_parser(parser, reading, out, error);
     *again = status != PARLEY_OK && parser->fault.wide;
-    if (status == PARLEY_OK && !reading->unjudged)
+    if (status == PARLEY_OK && !reading->unjudged && parser->format->wide)
         status = pl_precision_settle(*out, again, error);
     if (*out && (*again || status != PARLEY_OK)) {
         parley_data_free(*out);

@@ -525,7 +525,7 @@ static parley_status finish(parsing *self, bool *again, parley_data **out, parle
         status = pl_data_take(&self->parser, self->inputs->title, out, error);
     if (status == PARLEY_OK)
         status = place_chunks(self, chunks, count, *out, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && self->parser.format->wide)
         status = pl_precision_of_ranks(self->engine, *out, again, error);
     for (unsigned i = 0; i < self->inputs->count && status == PARLEY_OK; i++)
         (*out)->file_bytes += self->inputs->list[i].bytes;

@@ -260,8 +260,7 @@ static void a_reader_gives_all_rows_in_pieces(void **state) {
             assert_int_equal(count, expected->x.start[row + 1] - at);
             for (uint64_t k = 0; k < count; k++) {
                 assert_int_equal(batch->x.index[from + k], expected->x.index[at + k]);
-                assert_true((batch->x.values.narrow ? batch->x.values.narrow[from + k] : 1.0F) ==
-                            expected->x.values.narrow[at + k]);
+                assert_true((float)pl_value_at(batch->x.values, from + k) == expected->x.values.narrow[at + k]);
             }
         }
     }
