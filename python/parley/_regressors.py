@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
 from ._data import framed
 from ._documented import documented
 from ._estimator import Fit, Regressor
-from ._links import facts, values
+from ._glm import Deviance, Problem, refined, small, solved
 
 _SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 
@@ -267,19 +270,68 @@ class _LogLink(Regressor):
     ) -> None:  # fmt: skip
         self._keep(locals())
 
+    def _deviance(self) -> Deviance:
+        return Deviance(self._power, True)
+
     def _labels(self, y: np.ndarray) -> None:
-        least = facts(self._loss()).least
-        if least == 2 and not (y > 0).all():
+        power = self._deviance().power
+        if power >= 2 and not (y > 0).all():
             raise ValueError("Some value(s) of y are out of the valid range of the loss: they must be above 0")
-        if least == 1 and ((y < 0).any() or not y.any()):
+        if 1 <= power < 2 and ((y < 0).any() or not y.any()):
             raise ValueError(
                 "Some value(s) of y are out of the valid range of the loss: they must be 0 or more, and not all 0"
             )
 
+    def _own_loss(self) -> dict[str, Any] | None:
+        """The settings of the loss in the core, or None if it has none."""
+        power, log = self._deviance()
+        if not log:
+            return {"loss": "squared"} if power == 0 else None
+        own = {1.0: "poisson", 2.0: "gamma"}.get(power)
+        return {"loss": own} if own else {"loss": "tweedie", "power": power} if 1 < power < 2 else None
+
     def _problem(self, weights: float) -> dict[str, Any]:
-        own = {0.0: "squared", 1.0: "poisson", 2.0: "gamma"}.get(self._power)
-        loss = {"loss": own} if own else {"loss": "tweedie", "power": self._power}
-        return {**loss, "lambda": self.alpha, "intercept": free(self.fit_intercept)}
+        return {**(self._own_loss() or {"loss": "none"}), "lambda": self.alpha, "intercept": free(self.fit_intercept)}
+
+    def _model(self) -> Any:
+        if self._own_loss() is None:
+            power, log = self._deviance()
+            link = "log" if log else "identity"
+            raise ValueError(f"{type(self).__name__} with power={power:g} and a link {link!r} is no model of the core")
+        return super()._model()
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        deviance = self._deviance()
+        problem = Problem(deviance, X, y.astype(float), weight, self.alpha, self.fit_intercept, self._offset)
+        if self._own_loss() is None:
+            start = None
+            if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == X.shape[1]:
+                start = np.append(self.coef_, self.intercept_)
+            assert_all_finite(X.data if sp.issparse(X) else X, input_name="X")
+            fit = solved(problem, start, self.tol, self.max_iter or 10000, _run.Watch(self.verbose))
+            if fit.summary["stop"] != "converged":
+                text = f"It ended after {fit.summary['rounds']} steps. Increase max_iter or tol, or scale the data."
+                warnings.warn(text, ConvergenceWarning, 4)
+                fit.summary["relative_gap"] = 0.0
+            return fit
+        fit = super()._regress(X, y, weight)
+        by_auto = (self.preset, self.workers, self.local_steps) == ("auto", None, None)
+        ended = fit.summary["stop"] in ("converged", "stalled") and not fit.caught
+        return refined(problem, fit, self.tol) if by_auto and small(X) and ended else fit
+
+    def _get_loss(self) -> Any:
+        """scikit-learn's loss of this estimator."""
+        from sklearn import _loss
+
+        power, log = self._deviance()
+        if log:
+            own = {1.0: _loss.HalfPoissonLoss, 2.0: _loss.HalfGammaLoss}
+            return own[power]() if power in own else _loss.HalfTweedieLoss(power=power)
+        return _loss.HalfTweedieLossIdentity(power=power)
+
+    @property
+    def _base_loss(self) -> Any:
+        return self._get_loss()
 
     def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict expected values.
@@ -296,7 +348,8 @@ class _LogLink(Regressor):
         y : ndarray of shape (n_samples,)
             ``exp(x.w + b)``, or with an identity link ``x.w + b``.
         """
-        return values(self._loss(), self._decide(X, offset))
+        decisions = self._decide(X, offset)
+        return np.exp(decisions) if self._deviance().log else decisions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """The share of the deviance explained, D^2.
@@ -319,9 +372,8 @@ class _LogLink(Regressor):
         """
         from sklearn.metrics import d2_tweedie_score
 
-        return float(
-            d2_tweedie_score(y, self.predict(X, offset=offset), sample_weight=sample_weight, power=self._power)
-        )
+        predictions, power = self.predict(X, offset=offset), self._deviance().power
+        return float(d2_tweedie_score(y, predictions, sample_weight=sample_weight, power=power))
 
 
 @documented
@@ -364,9 +416,10 @@ class GammaRegressor(_LogLink):
 class TweedieRegressor(_LogLink):
     """Regression with half the deviance of a Tweedie distribution plus ``alpha / 2 |w|^2``.
 
-    The variance is proportional to the `power`-th power of the mean: 0 is least squares with an identity link, 1 is
-    Poisson, 2 is gamma, and between them are sums of a random number of sizes, such as claims. Other powers are not
-    supported.
+    The variance is proportional to the `power`-th power of the mean: 0 is least squares, 1 is Poisson, 2 is gamma, and
+    between them are sums of a random number of sizes, such as claims; 3 is the inverse Gaussian distribution. The core
+    solves powers 0 with an identity link and from 1 to 2 with a log link, and certifies them. Others are solved by
+    Newton's method here, without a certificate.
 
     {parameters}
 
@@ -381,8 +434,8 @@ class TweedieRegressor(_LogLink):
     """
 
     _texts = {
-        "power": "Power of the variance: 0, or from 1 to 2.",
-        "link": "'auto', or the link that 'auto' stands for.",
+        "power": "Power of the variance: 0 or less, or 1 or more.",
+        "link": "'log', 'identity', or 'auto': log for powers above 0.",
     }
 
     def __init__(
@@ -397,15 +450,13 @@ class TweedieRegressor(_LogLink):
     def _positive(self) -> bool:
         return self.power >= 1
 
-    @property
-    def _power(self) -> float:
+    def _deviance(self) -> Deviance:
         power = float(self.power)
-        if power != 0 and not 1 <= power <= 2:
-            raise ValueError(f"power is {self.power}; it must be 0, or between 1 and 2")
-        own = "identity" if power == 0 else "log"
-        if self.link not in ("auto", own):
-            raise ValueError(f"link={self.link!r} is not supported with power={self.power}; use 'auto' or {own!r}")
-        return power
+        if 0 < power < 1:
+            raise ValueError(f"power is {self.power}; it must be 0 or less, or 1 or more: no distribution has it")
+        if self.link not in ("auto", "log", "identity"):
+            raise ValueError(f"link={self.link!r} is not supported; use 'auto', 'log' or 'identity'")
+        return Deviance(power, self.link == "log" or (self.link == "auto" and power > 0))
 
 
 @documented
