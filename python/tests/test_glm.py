@@ -78,3 +78,15 @@ def test_what_cannot_be_is_told():
     assert model.n_iter_ > 1 and model.fit(X, y).n_iter_ == 1
     with pytest.raises(ValueError, match="is no model of the core"):
         model._model()
+
+
+def test_offsets_of_losses_that_the_core_lacks():
+    sm = pytest.importorskip("statsmodels.api")
+    X, y, _ = rows()
+    offset = np.random.default_rng(1).normal(size=len(y)) / 4
+    family = sm.families.InverseGaussian(link=sm.families.links.Log())
+    wanted = sm.GLM(y, sm.add_constant(X), family=family, offset=offset).fit(tol=1e-14, maxiter=200).params
+    model = parley.TweedieRegressor(power=3, alpha=0, tol=1e-12).fit(X, y, offset=offset)
+    np.testing.assert_allclose(np.append(model.intercept_, model.coef_), wanted, rtol=1e-6)
+    with pytest.raises(ValueError, match="each row needs one"):
+        model.predict(X)
