@@ -64,6 +64,7 @@ parley_status fail_unknown(const char *what, const char *name, const char *const
 void print_field(FILE *file, const char *name, const char *format, ...); /* one aligned line: name, value */
 void print_text(FILE *file, const char *text);                           /* prints control characters as ? */
 void print_suggestion(FILE *file, const parley_summary *summary);        /* if there is one */
+const char *ending_text(const char *status);                             /* in words, of a status in a log */
 void print_count(uint64_t count, char *text, size_t size);               /* 1,234,567 */
 json_t *json_count(uint64_t count);
 /* Sets a key. If memory runs out, frees the object and sets it to NULL, which json_print reports. */

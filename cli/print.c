@@ -71,6 +71,18 @@ void print_suggestion(FILE *file, const parley_summary *summary) {
                     summary->suggestion);
 }
 
+const char *ending_text(const char *status) {
+    static const char *const limits[][2] = {{"rounds", "stopped by --rounds"},
+                                            {"seconds", "stopped by --seconds"},
+                                            {"patience", "stopped by --patience"},
+                                            {"passed", "stopped by --passes"},
+                                            {"validated", "converged"}};
+    for (unsigned i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(limits[i][0], status) == 0)
+            return limits[i][1];
+    return *status ? status : "no end in the log: killed or still running,";
+}
+
 void print_count(uint64_t count, char *text, size_t size) {
     char digits[24];
     size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;

@@ -76,8 +76,8 @@ static int print_report(const pl_report *report) {
            report->local, report->combine, report->exchange_name, report->engine, report->workers,
            report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s", report->threads,
            report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s");
-    printf("%s after %llu round%s\n", *report->status ? report->status : "no stop line",
-           (unsigned long long)report->rounds, report->rounds == 1 ? "" : "s");
+    printf("%s after %llu round%s\n", ending_text(report->status), (unsigned long long)report->rounds,
+           report->rounds == 1 ? "" : "s");
     print_split(report);
     print_workers(report);
     print_ranks(report);

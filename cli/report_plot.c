@@ -15,39 +15,66 @@ static const char MARK[PHASES + 1] = "#.=+";
 
 /* What to plot: the relative gap on a logarithmic axis, with its estimates, or, if there is none, the objective. */
 typedef struct curve {
-    const char *key;
+    const char *key, *name;
     bool logarithmic;
-    double low, high; /* of the axis */
+    double low, high;    /* of the axis */
+    double begin, start; /* when the first round began, and the value there; NaN if it is unknown */
 } curve;
 
-/* NaN if the round has no value to plot. */
-static double height_of(const curve *curve, const char *key, const pl_run_table *table, uint64_t round) {
-    double value = pl_run_table_round(table, key, round);
+static double height_at(const curve *curve, double value) {
     return curve->logarithmic ? (value > 0 ? log10(value) : NAN) : value;
 }
 
+/* NaN if the round has no value to plot. */
+static double height_of(const curve *curve, const char *key, const pl_run_table *table, uint64_t round) {
+    return height_at(curve, pl_run_table_round(table, key, round));
+}
+
+static void widen(curve *curve, double height) {
+    curve->low = height < curve->low ? height : curve->low;
+    curve->high = height > curve->high ? height : curve->high;
+}
+
 static void include(curve *curve, const char *key, const pl_run_table *table) {
-    for (uint64_t i = 0; i < table->rounds; i++) {
-        double height = height_of(curve, key, table, i);
-        curve->low = height < curve->low ? height : curve->low;
-        curve->high = height > curve->high ? height : curve->high;
-    }
+    for (uint64_t i = 0; i < table->rounds; i++)
+        widen(curve, height_of(curve, key, table, i));
+}
+
+static const char *text_of(const pl_run_table *table, const char *setting) {
+    return pl_line_text(json_object_get(pl_run_table_start(table), "settings"), setting);
+}
+
+/* Problems without a dual have in the place of the gap what is compared with the target. */
+static const char *name_of(const pl_run_table *table) {
+    bool linear = strcmp(pl_line_text(pl_run_table_start(table), "problem"), "linear") == 0;
+    return !isnan(pl_run_table_latest(table, "gap")) || !isnan(pl_run_table_latest(table, ESTIMATE)) ? "relative gap"
+           : linear ? "relative norm of the gradient"
+                    : "relative change";
+}
+
+/* A linear model begins at w = 0, where the relative gap is 1, unless it continues another one. */
+static bool begins_at_zero(const pl_run_table *table) {
+    return strcmp(pl_line_text(table->part[0].start, "problem"), "linear") == 0 && !*text_of(table, "start") &&
+           !*text_of(table, "resume") && pl_run_table_round(table, "round", 0) == 1;
 }
 
 static curve choose_curve(const pl_run_table *table) {
-    curve curve = {"relative_gap", true, INFINITY, -INFINITY};
+    curve curve = {"relative_gap", name_of(table), true, INFINITY, -INFINITY, table->report.setup, NAN};
     include(&curve, curve.key, table);
     include(&curve, ESTIMATE, table);
-    if (curve.low <= curve.high)
+    if (curve.low <= curve.high) {
+        curve.start = begins_at_zero(table) ? 1 : NAN;
+        widen(&curve, height_at(&curve, curve.start));
         return curve;
-    curve.key = "objective";
+    }
+    curve.key = curve.name = "objective";
     curve.logarithmic = false;
     include(&curve, curve.key, table);
     return curve;
 }
 
 static unsigned cell(double value, double low, double high, unsigned cells) {
-    double share = high > low ? (value - low) / (high - low) : 0.5;
+    double share = high > low ? (value - low) / (high - low) : 0;
     return (unsigned)fmin(cells - 1, fmax(0, floor(share * cells)));
 }
 
@@ -59,6 +86,11 @@ static void print_axis(double end) {
     printf("%10s +%s\n%10s  0%*.3g s\n", "", line, "", WIDTH - 3, end);
 }
 
+static void put(char grid[HEIGHT][WIDTH + 1], const curve *curve, double height, double seconds, double end,
+                char sign) {
+    grid[HEIGHT - 1 - cell(height, curve->low, curve->high, HEIGHT)][cell(seconds, 0, end, WIDTH)] = sign;
+}
+
 /* Returns whether there was anything to mark. */
 static bool mark(char grid[HEIGHT][WIDTH + 1], const curve *curve, const char *key, const pl_run_table *table,
                  char sign) {
@@ -68,8 +100,7 @@ static bool mark(char grid[HEIGHT][WIDTH + 1], const curve *curve, const char *k
         if (isnan(height))
             continue;
         any = true;
-        grid[HEIGHT - 1 - cell(height, curve->low, curve->high, HEIGHT)]
-            [cell(pl_run_table_round(table, "seconds", i), 0, end_of(table), WIDTH)] = sign;
+        put(grid, curve, height, pl_run_table_round(table, "seconds", i), end_of(table), sign);
     }
     return any;
 }
@@ -82,14 +113,15 @@ static void print_curve(const pl_run_table *table) {
     memset(grid, ' ', sizeof grid);
     bool estimated = curve.logarithmic && mark(grid, &curve, ESTIMATE, table, '.');
     mark(grid, &curve, curve.key, table, '*');
-    printf("\n%s by seconds%s\n", curve.logarithmic ? "relative gap" : "objective",
-           estimated ? " (* evaluated, . estimated by the workers)" : "");
+    if (!isnan(curve.start))
+        put(grid, &curve, height_at(&curve, curve.start), curve.begin, end_of(table), '*');
+    printf("\n%s by seconds%s\n", curve.name, estimated ? " (* evaluated, . estimated by the workers)" : "");
     for (unsigned y = 0; y < HEIGHT; y++) {
         int used = WIDTH;
         while (used > 0 && grid[y][used - 1] == ' ')
             used--;
         double at = y == 0 ? curve.high : curve.low;
-        if (y == 0 || y == HEIGHT - 1)
+        if ((y == 0 && curve.high > curve.low) || y == HEIGHT - 1)
             printf("%10.3g |%.*s\n", curve.logarithmic ? pow(10, at) : at, used, grid[y]);
         else
             printf("%10s |%.*s\n", "", used, grid[y]);

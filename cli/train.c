@@ -135,16 +135,14 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
 
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
-    static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
-                                       "interrupted", "stopped by --patience", "stopped by --passes",  "converged",
-                                       "diverged"};
     char earlier[80] = "";
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     if (summary->metric && summary->stop != PARLEY_CONVERGED && summary->validation_round < summary->rounds)
         snprintf(earlier, sizeof earlier, "; the model of round %llu is best on the validation rows",
                  (unsigned long long)summary->validation_round);
-    print_field(file, "status", "%s after %llu round%s, %.4g epochs%s", ends[summary->stop],
-                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs, earlier);
+    print_field(file, "status", "%s after %llu round%s, %.4g epoch%s%s", ending_text(parley_stop_text(summary->stop)),
+                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs,
+                summary->epochs == 1 ? "" : "s", earlier);
     print_field(file, "objective", "%.10g", summary->objective);
     if (isnan(summary->gap))
         print_field(file, "gap", "none: there is no dual problem");

@@ -130,7 +130,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
   }
 
   function drawLegend() {
-    parts.legend.replaceChildren(...(curves.length > 1 || headline ? curves.map((curve) => h("span", {}, swatch(curve.colour(), curve.dash), curve.label)) : []));
+    parts.legend.replaceChildren(...(curves.length > 1 || headline ? curves.map((curve) => h("span", {}, swatch(curve.colour(), curve.dash, curve.thin), curve.label)) : []));
   }
 
   // Shows the values of all curves nearest to x, in words and as marks.
@@ -143,7 +143,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
       return inView(left) ? [h("i", { style: `left:${left}px;top:${top}px;background:${curve.colour()}` })] : [];
     }));
     parts.readout.replaceChildren(...found.map(({ curve, i }) => h("span", { "data-curve": curve.label, "data-x": curve.x[i], "data-y": curve.y[i] },
-      swatch(curve.colour(), curve.dash), `${curve.label}: ${now.yLabel} ${now.yExact?.(curve.y[i]) ?? format.number(curve.y[i], 7)} at ${now.xExact?.(curve.x[i]) ?? format.number(curve.x[i], 7)} ${now.xUnit ?? ""}${curve.at ? `, ${curve.at(curve.index[i])}` : ""}`)));
+      swatch(curve.colour(), curve.dash, curve.thin), `${curve.label}: ${now.yLabel} ${now.yExact?.(curve.y[i]) ?? format.number(curve.y[i], 7)} at ${now.xExact?.(curve.x[i]) ?? format.number(curve.x[i], 7)} ${now.xUnit ?? ""}${curve.at ? `, ${curve.at(curve.index[i])}` : ""}`)));
   }
 
   onWidth(parts.plot, (next) => {
@@ -166,7 +166,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
   } };
 }
 
-export const swatch = (of, dash) => h("i", { class: dash ? "swatch dashed" : "swatch", style: `background:${of};--dash:${of}`, "aria-hidden": "true" });
+export const swatch = (of, dash, thin) => h("i", { class: thin ? "swatch thin" : dash ? "swatch dashed" : "swatch", style: `background:${of};--dash:${of}`, "aria-hidden": "true" });
 
 // One row per point, curve after curve.
 function tableOf(now, curves) {

@@ -17,7 +17,7 @@ export const X = {
 };
 
 // Without a dual there is no gap: then the log has what is compared with the target in its place.
-const relative = (runs) => (runs.some((run) => has(run, "gap")) ? "relative gap" : runs.every((run) => run.start.problem === "linear") ? "relative norm of the gradient" : "relative change");
+const relative = (runs) => (runs.some((run) => has(run, "gap") || has(run, "estimate")) ? "relative gap" : runs.every((run) => run.start.problem === "linear") ? "relative norm of the gradient" : "relative change");
 
 const Y = {
   relative_gap: "relative gap",
@@ -27,6 +27,8 @@ const Y = {
 };
 
 const has = (run, key) => run.round[key]?.some(Number.isFinite) || Number.isFinite(run.stop?.[key]);
+// Until a round was evaluated there is only what the workers estimated.
+const shows = (run, key) => has(run, key) || (key === "relative_gap" && has(run, "estimate"));
 const column = (run, key) => run.round[key] ?? new Float64Array(run.count).fill(NaN);
 
 // What the gap is relative to: the objective at w = 0.
@@ -78,15 +80,15 @@ function rarely(runs) {
   const few = runs.map((run) => [run, run.round.evaluated?.reduce((sum, flag) => sum + (flag === 1 ? 1 : 0), 0) ?? run.count]).filter(([run, count]) => count < run.count);
   if (!few.length) return "";
   const counts = few.map(([run, count]) => `${runs.length > 1 ? `${run.label}: ` : ""}${format.count(count)} of ${format.count(run.count)}`).join("; ");
-  const thin = few.some(([run]) => run.round.estimate?.some(Number.isFinite)) ? " The thin line between them is what the workers estimated." : "";
+  const thin = few.some(([run]) => run.round.estimate?.some(Number.isFinite)) ? " The thin line is what the workers estimated." : "";
   return ` Not every round was evaluated (${counts}); --evaluate-every 1 gives a point for each.${thin}`;
 }
 
 export function convergence(runs) {
   Y.relative_gap = relative(runs);
-  const kinds = Object.keys(Y).filter((key) => runs.some((run) => has(run, key)));
+  const kinds = Object.keys(Y).filter((key) => runs.some((run) => shows(run, key)));
   if (!kinds.length) return null;
-  const first = runs.some((run) => has(run, "gap")) || !kinds.includes("objective") ? kinds[0] : "objective";
+  const first = runs.some((run) => has(run, "gap") || has(run, "estimate")) || !kinds.includes("objective") ? kinds[0] : "objective";
   const state = { x: "seconds", y: first, xLog: false, yLog: first !== "objective" };
   const set = (key, value) => {
     state[key] = value;
@@ -101,7 +103,7 @@ export function convergence(runs) {
     choice("Horizontal axis", [["log", "log"], ["linear", "linear"]], state.xLog ? "log" : "linear", (value) => set("xLog", value === "log")),
   ];
   const spec = () => ({
-    curves: runs.filter((run) => has(run, state.y)).flatMap((run) => curvesOf(run, state)),
+    curves: runs.filter((run) => shows(run, state.y)).flatMap((run) => curvesOf(run, state)),
     xLabel: X[state.x].label, xText: X[state.x].text, xUnit: X[state.x].unit, xLog: state.xLog,
     yLabel: Y[state.y], yText: format.number, yLog: state.yLog,
   });

@@ -46,7 +46,7 @@ export function gantt(runs) {
   ];
   const parts = figure({
     id: "gantt", title: "Who did what when", tools, act, table,
-    note: "Computing, waiting, exchanging and evaluating, by worker; before the first round setup, and between rounds validation and writing the log. Where a pixel covers several spans, it shows their shares, stacked.",
+    note: "Computing, waiting, exchanging and evaluating, by worker; before the first round setup, and between rounds validation, checkpoints and writing the log. Where a pixel covers several spans, it shows their shares, stacked.",
   });
   if (runs.length > 1) picker.append(select("Run", runs.map((one, i) => [i, one.label]), 0, (i) => choose(runs[Number(i)], byRank)));
 
@@ -58,7 +58,8 @@ export function gantt(runs) {
   }
 
   // When the first round of a row began. In a log that was cut off at its beginning, setup is unknown.
-  const begun = ({ levels: [{ spans, ends }] }) => (run.round.round[0] === 1 ? Math.max(0, ends[0] - spans[0] - spans[1] - spans[2] - spans[3]) : 0);
+  const begins = () => run.round.round[0] === 1 || Boolean(run.parts[0].start.settings?.resume);
+  const begun = ({ levels: [{ spans, ends }] }) => (begins() ? Math.max(0, ends[0] - spans[0] - spans[1] - spans[2] - spans[3]) : 0);
 
   function drawFew(u, { left, top, width: w, height: rowHeight }, from, to) {
     const scale = w / (view[1] - view[0]), gap = rowHeight > 5 ? 1 : 0, fills = PHASES.map(colour), context = u.ctx;
@@ -161,7 +162,7 @@ export function gantt(runs) {
       },
     }, [[whole[0], whole[1]], [null, null]], parts.plot);
     onTouch(plot.over, { view: () => view, whole: () => whole, log: () => false, show });
-    const words = { setup: "setup", between: "validation, log" };
+    const words = { setup: "setup", between: "validation, checkpoint, log" };
     parts.legend.replaceChildren(...[...PHASES, "setup", "between"].map((name) => h("span", {}, swatch(colour(name)), words[name] ?? name)));
   }
 

@@ -58,12 +58,13 @@ json_t *pl_lines_next(pl_lines *lines, parley_status *status, parley_error *erro
     if (parsed == PARLEY_NO_MEMORY)
         *status = pl_fail(error, parsed, "%s", why.sentence);
     else if (whole || line) {
-        snprintf(lines->why, sizeof lines->why, "%.150s", line ? "it is not an object" : why.sentence);
+        snprintf(lines->why, sizeof lines->why, "%.150s", line ? "it is not a JSON object" : why.sentence);
         *status =
             lines->number == 1
                 ? pl_fail(error, PARLEY_BAD_INPUT,
-                          "%s: not a Parley log: its first line is not JSON; give a file that --log wrote", lines->name)
-                : pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: line %llu: %s", lines->name,
+                          "%s: not a Parley log: its first line is not a JSON object; give a file that --log wrote",
+                          lines->name)
+                : pl_fail(error, PARLEY_BAD_INPUT, "%s: line %llu of the log is damaged: %s", lines->name,
                           (unsigned long long)lines->number, lines->why);
     }
     json_decref(line);

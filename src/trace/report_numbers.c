@@ -60,6 +60,20 @@ static parley_status open_members(pl_report *report, parley_error *error) {
     return status;
 }
 
+/* When the first round began, from its end and the longest time of a worker: the setup of a run that has no end yet.
+ * 0 if no worker has all phases. */
+static double begin_of(const json_t *workers, double end) {
+    static const char *const phases[] = {"compute", "wait", "exchange", "evaluate"};
+    double longest = 0;
+    for (size_t k = 0; k < json_array_size(workers); k++) {
+        double sum = 0;
+        for (unsigned p = 0; p < sizeof phases / sizeof *phases; p++)
+            sum += pl_line_number(json_array_get(workers, k), phases[p]);
+        longest = fmax(longest, sum); /* fmax drops NaN */
+    }
+    return longest > 0 ? fmax(0.0, end - longest) : 0.0;
+}
+
 /* Adds a round of the workers; returns the seconds of the slowest one. */
 static double add_workers(pl_report *report, const json_t *workers) {
     double most = 0;
@@ -105,12 +119,16 @@ static void clear_cores(const pl_report *report, unsigned begin, unsigned end) {
 }
 
 /* Processor seconds of the ranks in a round, as needed by the most loaded core: ranks pinned to a core add up there,
- * and others spread evenly over the cores of their host. NaN if the log does not have them. */
-static double needed_for(pl_report *report, const json_t *ranks, const char *key) {
+ * and others spread evenly over the cores of their host. NaN if the log does not have them. `phase`, unless
+ * NULL, has the wall-clock seconds: where processor time is counted in ticks, it may be more than threads can use. */
+static double needed_for(pl_report *report, const json_t *ranks, const char *key, const char *phase) {
     double needed = 0, spread = 0;
     unsigned first = 0;
     for (unsigned r = 0; r < report->ranks; r++) {
-        double cpu = pl_line_number(json_array_get(ranks, r), key), core = report->rank[r].core;
+        const json_t *line = json_array_get(ranks, r);
+        double cpu = pl_line_number(line, key), core = report->rank[r].core;
+        double most = phase ? report->threads * pl_line_number(line, phase) : NAN;
+        cpu = cpu > most ? most : cpu;
         if (report->rank[r].host != report->rank[first].host) { /* ranks of one host are consecutive */
             clear_cores(report, first, r);
             first = r;
@@ -190,12 +208,14 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
     double slowest = add_workers(report, workers);
     report->rounds++;
     report->slowest += slowest;
-    report->compute += fmax(slowest, ranks ? needed_for(report, ranks, "cpu") : NAN);
+    report->compute += fmax(slowest, ranks ? needed_for(report, ranks, "cpu", "local") : NAN);
     report->exchange += number_of(report, first, "exchange");
-    report->master += fmax(0.0, ranks ? needed_for(report, ranks, "master_cpu") : NAN);
+    report->master += fmax(0.0, ranks ? needed_for(report, ranks, "master_cpu", NULL) : NAN);
     report->evaluate +=
-        fmax(number_of(report, first, "evaluate"), ranks ? needed_for(report, ranks, "evaluate_cpu") : NAN);
+        fmax(number_of(report, first, "evaluate"), ranks ? needed_for(report, ranks, "evaluate_cpu", "evaluate") : NAN);
     report->total = number_of(report, line, "seconds");
+    if (report->rounds == 1)
+        report->setup = begin_of(workers, report->total);
     return PARLEY_OK;
 }
 
@@ -239,7 +259,7 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
         status = pl_report_line(report, line, path, lines.number, error);
     pl_lines_close(&lines);
     if (status == PARLEY_OK && !report->started)
-        status = fail_strange(path, error);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the log is empty", path);
     if (status == PARLEY_OK && report->rounds == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the log has no round to report", path);
     return status;
@@ -255,6 +275,8 @@ void pl_report_free(pl_report *report) {
 
 void pl_report_finish(pl_report *report) {
     report->rounds_seconds = report->total - report->setup;
+    report->evaluate = fmin(report->evaluate, report->rounds_seconds);
+    report->compute = fmin(report->compute, report->rounds_seconds - report->evaluate);
     double rest = fmax(0.0, report->rounds_seconds - report->compute - report->evaluate);
     report->master = fmin(report->master, rest);
     report->overhead = rest - report->master;

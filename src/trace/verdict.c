@@ -86,17 +86,21 @@ static void say_pace(const pl_run_table *table, pl_verdict *verdict) {
 static void describe_end(const pl_run_table *table, const json_t *stop, char *text, size_t size) {
     uint64_t last = table->rounds - 1;
     double gap = stop ? pl_line_number(stop, "relative_gap") : pl_run_table_latest(table, "relative_gap"),
-           target = setting(table, "gap"),
+           target = setting(table, "gap"), estimate = pl_run_table_latest(table, "estimate"),
            objective = stop ? pl_line_number(stop, "objective") : pl_run_table_latest(table, "objective");
     char seconds[32];
     seconds_text(table->report.total, seconds, sizeof seconds);
-    int used = isnan(gap) ? snprintf(text, size, "the objective is %.6g", objective)
-                          : snprintf(text, size, "the relative gap is %.2g", gap);
+    int used = !isnan(gap)         ? snprintf(text, size, "the relative gap is %.2g", gap)
+               : !isnan(objective) ? snprintf(text, size, "the objective is %.6g", objective)
+               : !isnan(estimate)
+                   ? snprintf(text, size, "no round was evaluated, the workers' estimate is %.2g", estimate)
+                   : snprintf(text, size, "no round was evaluated");
+    gap = isnan(gap) && isnan(objective) ? estimate : gap;
     if (!isnan(gap) && target > 0)
         used += snprintf(text + used, size - (size_t)used, " (target %.2g)", target);
-    snprintf(text + used, size - (size_t)used, " after %llu round%s, %.4g epochs and %s",
-             (unsigned long long)table->rounds, table->rounds == 1 ? "" : "s",
-             pl_run_table_round(table, "epochs", last), seconds);
+    double epochs = pl_run_table_round(table, "epochs", last);
+    snprintf(text + used, size - (size_t)used, " after %llu round%s, %.4g epoch%s and %s",
+             (unsigned long long)table->rounds, table->rounds == 1 ? "" : "s", epochs, epochs == 1 ? "" : "s", seconds);
 }
 
 typedef struct ending {
@@ -114,6 +118,7 @@ static void say_end(const pl_run_table *table, pl_verdict *verdict) {
         {"seconds", "Not converged: it reached its limit of seconds", PL_POOR},
         {"stalled", "Not converged: it stopped making progress", PL_POOR},
         {"interrupted", "Not converged: it was interrupted", PL_POOR},
+        {"diverged", "Not converged: it diverged", PL_POOR},
     };
     const json_t *stop = pl_run_table_stop(table);
     const char *status = pl_line_text(stop, "status");
@@ -144,6 +149,51 @@ static void say_time(const pl_report *report, pl_verdict *verdict) {
         percent * report->exchange, percent * report->wait, setup);
 }
 
+/* Presets to name in advice: one whose workers need not wait for each other, one that goes on without the slowest, and
+ * those with several steps between exchanges. NULL: the problem has none. */
+typedef struct alternatives {
+    const char *problem, *stale, *backup, *local;
+    bool steps; /* all solvers with local work read --local-steps */
+} alternatives;
+
+static alternatives alternatives_of(const pl_run_table *table) {
+    static const alternatives known[] = {
+        {"linear", "petuum", "ps-backup", "cocoa+ or ma-sgd", true},
+        {"network", "ps-async", "ps-backup", "ma-sgd", true},
+        {"lda", "angel-lda", NULL, "ma-lda", false},
+    };
+    const char *problem = pl_line_text(pl_run_table_start(table), "problem");
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].problem, problem) == 0)
+            return known[i];
+    return (alternatives){0};
+}
+
+static void advise_local_work(const pl_run_table *table, const char *exchange, const char *compute, double share,
+                              pl_verdict *verdict) {
+    bool paced = is_set(table, "local_steps", "auto") && is_set(table, "local_epochs", "auto");
+    double epochs = setting(table, "local_epochs") * fmin(share, 100);
+    alternatives others = alternatives_of(table);
+    if (table->rounds < FEW_POINTS) /* as in methods that end in a round or two */
+        return;
+    if (isnan(pl_run_table_latest(table, "local_epochs")))
+        say(verdict, PL_ADVICE,
+            "An exchange takes %s for %s of computing, and this method has one after each step: fewer workers would "
+            "help%s%s.",
+            exchange, compute, others.local ? ", or a preset with more steps between exchanges, such as " : "",
+            others.local ? others.local : "");
+    else if (!paced && share > 1 && !isnan(epochs))
+        say(verdict, PL_ADVICE,
+            "More local work would help: an exchange takes %s for %s of computing. --local-epochs %.*g makes them "
+            "about equal%s.",
+            exchange, compute, epochs < 10 ? 2 : 6, epochs < 10 ? epochs : round(epochs),
+            others.steps ? "; --local-steps auto finds the best" : "");
+    else if (!paced)
+        say(verdict, PL_ADVICE,
+            "More local work between exchanges may help: a round has %s of exchange for %s of computing. Try %s.",
+            exchange, compute, others.steps ? "--local-steps auto" : "a larger --local-epochs");
+}
+
 /* Exchanges take long against computing: work longer between them, or use another exchange. */
 static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
     const pl_report *report = &table->report;
@@ -152,19 +202,7 @@ static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
     char exchange[32], compute[32];
     seconds_text(each, exchange, sizeof exchange);
     seconds_text(work, compute, sizeof compute);
-    bool paced = is_set(table, "local_steps", "auto") && is_set(table, "local_epochs", "auto");
-    double epochs = setting(table, "local_epochs");
-    if (!paced && each > work && !isnan(epochs))
-        say(verdict, PL_ADVICE,
-            "More local work would help: an exchange takes %s for %s of computing. --local-epochs %.2g makes them "
-            "about "
-            "equal; --local-steps auto finds the best.",
-            exchange, compute, epochs * each / fmax(work, each / 100));
-    else if (!paced)
-        say(verdict, PL_ADVICE,
-            "More local work between exchanges may help: a round has %s of exchange for %s of computing. Try "
-            "--local-steps auto.",
-            exchange, compute);
+    advise_local_work(table, exchange, compute, each / work, verdict);
     if (strcmp(report->exchange_name, "driver") == 0)
         say(verdict, PL_ADVICE,
             "Another exchange would help: driver moves all updates through one rank, %s in each of %llu rounds. Try "
@@ -172,19 +210,35 @@ static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
             exchange, (unsigned long long)report->rounds);
 }
 
-/* The worker that computed longest if it was also the slowest in most rounds, so that it is slow and did not just have
- * a bad moment; otherwise `workers`. Seconds are its own and the mean of the others. */
-static unsigned slow_worker(const pl_report *report, double *own, double *others) {
-    double sum = 0;
-    unsigned slowest = 0;
-    for (unsigned k = 0; k < report->workers; k++) {
-        sum += report->worker[k].compute;
-        slowest = report->worker[k].compute > report->worker[slowest].compute ? k : slowest;
-    }
-    *own = report->worker[slowest].compute;
-    *others = (sum - *own) / (report->workers - 1);
-    bool slow = *own > UNEVEN * *others && 2 * report->worker[slowest].slowest > report->rounds;
-    return slow && !report->adapts ? slowest : report->workers; /* workers that change may not be there all the time */
+/* The worker that computed longest, with the mean of the others. */
+typedef struct slow_worker {
+    unsigned worker;
+    uint64_t rounds; /* in which it took much longer than the others */
+    double own, others, cost;
+} slow_worker;
+
+static void add_slow_round(const pl_run_table *table, uint64_t round, slow_worker *slow) {
+    double own = fmax(0, pl_run_table_member(&table->worker, slow->worker, "compute", round)), sum = -own;
+    for (unsigned k = 0; k < table->worker.members; k++)
+        sum += fmax(0, pl_run_table_member(&table->worker, k, "compute", round)); /* fmax drops NaN */
+    double others = sum / (table->worker.members - 1);
+    slow->rounds += own > UNEVEN * others;
+    slow->own += own;
+    slow->others += others;
+    slow->cost += fmax(0, own - others);
+}
+
+/* Returns whether a worker is slow and did not just have a bad moment: it took much longer in most rounds. */
+static bool find_slow_worker(const pl_run_table *table, slow_worker *slow) {
+    const pl_report *report = &table->report;
+    *slow = (slow_worker){0};
+    if (report->workers < 2 || table->worker.members < 2 || report->adapts) /* they may not be there all the time */
+        return false;
+    for (unsigned k = 0; k < report->workers; k++)
+        slow->worker = report->worker[k].compute > report->worker[slow->worker].compute ? k : slow->worker;
+    for (uint64_t i = 0; i < table->rounds; i++)
+        add_slow_round(table, i, slow);
+    return 2 * slow->rounds > table->rounds && slow->cost > LITTLE * report->rounds_seconds;
 }
 
 /* Rank r has the workers [rK/R, (r+1)K/R). */
@@ -195,29 +249,40 @@ static unsigned rank_of(const pl_report *report, unsigned worker) {
     return rank;
 }
 
+static void advise_without_waiting(const pl_run_table *table, pl_verdict *verdict) {
+    const pl_report *report = &table->report;
+    alternatives others = alternatives_of(table);
+    bool several = report->rank[report->ranks - 1].host > 0;
+    if (strcmp(report->exchange_name, "server") == 0 && !is_set(table, "staleness", "0"))
+        say(verdict, PL_ADVICE,
+            "Workers meet at the end of each round: longer rounds (--clocks), with a --staleness that allows it, let "
+            "the others go on meanwhile.");
+    else if (others.stale)
+        say(verdict, PL_ADVICE,
+            "A preset with a server and --staleness, such as %s, lets the others go on meanwhile%s%s.", others.stale,
+            others.backup ? "; one with --backups drops updates that come late, such as " : "",
+            others.backup ? others.backup : "");
+    if (several)
+        say(verdict, PL_ADVICE, "A host with fewer workers has fewer rows: a slow one should have the fewest.");
+}
+
 /* One worker is slower than the others. Returns whether there is one. */
 static bool advise_slow_worker(const pl_run_table *table, pl_verdict *verdict) {
     const pl_report *report = &table->report;
-    double own, others;
-    char slow[32], usual[32], cost[32];
-    unsigned worker = report->workers > 1 && report->worker ? slow_worker(report, &own, &others) : report->workers;
-    if (worker == report->workers || own - others < LITTLE * report->rounds_seconds)
+    char own[32], usual[32], cost[32];
+    slow_worker slow;
+    if (!find_slow_worker(table, &slow))
         return false;
-    unsigned rank = rank_of(report, worker);
-    seconds_text(own, slow, sizeof slow);
-    seconds_text(others, usual, sizeof usual);
-    seconds_text(own - others, cost, sizeof cost);
+    unsigned rank = rank_of(report, slow.worker);
+    seconds_text(slow.own, own, sizeof own);
+    seconds_text(slow.others, usual, sizeof usual);
+    seconds_text(slow.cost, cost, sizeof cost);
     say(verdict, PL_ADVICE,
         "Worker %u (rank %u on host %u) is slow: it computed for %s, the others for %s on average, and it was the "
         "slowest in %llu of %llu rounds. Waiting for it cost up to %s.",
-        worker, rank, report->rank ? report->rank[rank].host : 0, slow, usual,
-        (unsigned long long)report->worker[worker].slowest, (unsigned long long)report->rounds, cost);
-    bool server = strcmp(report->exchange_name, "server") == 0;
-    say(verdict, PL_ADVICE,
-        "%s lets the others go on meanwhile, %s drops updates that come late, and a host with fewer workers has fewer "
-        "rows.",
-        server ? "A larger --staleness" : "A preset with a server and --staleness, such as petuum,",
-        server ? "--backups 1" : "ps-backup");
+        slow.worker, rank, report->rank[rank].host, own, usual, (unsigned long long)report->worker[slow.worker].slowest,
+        (unsigned long long)report->rounds, cost);
+    advise_without_waiting(table, verdict);
     return true;
 }
 
@@ -232,12 +297,16 @@ static void advise_wait(const pl_run_table *table, pl_verdict *verdict) {
             report->workers, report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s",
             report->threads, report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s",
             100 * report->wait / report->rounds_seconds);
-    else
+    else {
+        alternatives others = alternatives_of(table);
+        bool server = strcmp(report->exchange_name, "server") == 0;
         say(verdict, PL_ADVICE,
-            "Waiting takes %.0f %% of the rounds although no worker is always the slowest: fewer rounds (more local "
-            "work) or an "
-            "asynchronous exchange (--exchange server --staleness 2) would help.",
-            100 * report->wait / report->rounds_seconds);
+            "Waiting takes %.0f %% of the rounds although no worker is always the slowest: fewer rounds with more work "
+            "in each would help%s%s.",
+            100 * report->wait / report->rounds_seconds,
+            others.stale && !server ? ", or a preset whose workers need not wait for each other, such as " : "",
+            others.stale && !server ? others.stale : "");
+    }
 }
 
 static void advise(const pl_run_table *table, pl_verdict *verdict) {
@@ -245,7 +314,7 @@ static void advise(const pl_run_table *table, pl_verdict *verdict) {
     double all = report->rounds_seconds, exchange = (report->exchange + report->master) / all;
     if (report->evaluate / all > LARGE)
         say(verdict, PL_ADVICE,
-            "Evaluating takes %.0f %% of the rounds: evaluate less often with --evaluate-every, or leave it at auto.",
+            "Evaluating takes %.0f %% of the rounds: evaluate less often with a larger --evaluate-every.",
             100 * report->evaluate / all);
     if (report->workers > 1 && exchange > LARGE && exchange >= report->wait / all)
         advise_exchange(table, verdict);

@@ -121,6 +121,21 @@ def painted(chart):
     )
 
 
+def pixels_of(chart, name):
+    """Pixels of a chart's canvas that have the colour of this name."""
+    return browser.execute_script(
+        """const canvas = document.querySelector(arguments[0]), context = canvas.getContext("2d");
+        const wanted = new OffscreenCanvas(1, 1).getContext("2d");
+        wanted.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(arguments[1]).trim();
+        wanted.fillRect(0, 0, 1, 1);
+        const [one] = new Uint32Array(wanted.getImageData(0, 0, 1, 1).data.buffer);
+        const pixels = new Uint32Array(context.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        return pixels.filter((pixel) => pixel === one).length""",
+        f"#{chart} canvas",
+        name,
+    )
+
+
 def view(chart):
     return browser.execute_script("return parleyReport.charts[arguments[0]].view()", chart)
 
@@ -461,6 +476,8 @@ def odd_runs(folder):
                 try:
                     charts_have_ticks()
                     silent(page)
+                    if every == 4:  # there are estimates, also where nothing was evaluated
+                        assert painted("convergence")[0] > 300
                 except AssertionError as error:
                     raise AssertionError(f"{name}, every {every}, {end}: {error}") from error
 
@@ -474,7 +491,7 @@ def resumed_runs(folder):
     words += ["--model", folder / "m.safetensors", "--checkpoint-every", "0s"]
     media()
     for rounds, more in ((6, ["--log", log, "--checkpoint", points]), (12, ["--log", log, "--resume", points]),
-                         (12, ["--log", folder / "own.jsonl", "--resume", points])):  # fmt: skip
+                         (18, ["--log", folder / "own.jsonl", "--resume", points])):  # fmt: skip
         more = [*more, "--checkpoint", points] if "--checkpoint" not in more else more
         done = subprocess.run(list(map(str, [*words, *more, "--rounds", rounds])), capture_output=True, text=True, timeout=LONGEST)
         assert done.returncode in (0, 3), done.stderr
@@ -482,6 +499,7 @@ def resumed_runs(folder):
         show(page)
         charts_have_ticks()
         assert painted("convergence")[0] > 300
+        assert pixels_of("gantt", "--setup") > 20
         silent(page)
 
 

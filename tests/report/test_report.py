@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -267,11 +268,75 @@ def verdicts_have_the_numbers(folder):
     )
     assert found[0]["kind"] == "poor" and "limit of rounds" in found[0]["text"]
     texts = " ".join(one["text"] for one in found if one["kind"] == "advice")
-    assert "--exchange allreduce" in texts and "--local-steps auto" in texts, found
+    assert "--exchange allreduce" in texts and "such as cocoa+ or ma-sgd" in texts, found
     log = folder / "killed.jsonl"
     make_log(log, 40, 2, stop=False)
     found = page_data(page_of(folder, log))["runs"][0]["verdict"]
     assert "killed or is still running" in found[0]["text"] and found[1]["text"].startswith("At its recent pace")
+
+
+def make_slow(log, share):
+    """In this share of the rounds, worker 1 computes ten times as long as the others."""
+    lines = read_log(log)
+    rounds = [line for line in lines if line["event"] == "round"]
+    for line in rounds[: int(share * len(rounds))]:
+        line["workers"][1]["compute"] = 10 * max(one["compute"] for one in line["workers"])
+        line["workers"][1]["wait"] = 0
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return sum(line["workers"][1]["compute"] for line in rounds)
+
+
+def slow_workers_are_named(folder):
+    """A worker is slow if it is so in most rounds; one bad moment, however long, is none."""
+    log = folder / "slow.jsonl"
+    for share, exchange, words in (
+        (0.9, "allreduce", "such as petuum"),
+        (0.9, "server", "--clocks"),
+        (0.3, "allreduce", None),
+    ):
+        make_log(log, 40, 4, ranks=2, settings={"staleness": "3" if exchange == "server" else "0"})
+        log.write_text(log.read_text().replace('"allreduce"', f'"{exchange}"'))
+        own = make_slow(log, share)
+        found = [one["text"] for one in page_data(page_of(folder, log))["runs"][0]["verdict"]]
+        named = [text for text in found if text.startswith("Worker 1 (rank 0 on host 0) is slow")]
+        if words:
+            assert len(named) == 1 and f"{1e3 * own:.3g} ms" in named[0] and "Waiting for it cost" in named[0], found
+            assert any(words in text for text in found), found
+            assert not any("more cores would help" in text for text in found), found
+        else:
+            assert not named, found
+
+
+def advice_can_be_followed(folder):
+    """Options and presets that a verdict names are accepted in the place where it names them."""
+    data, text = data_file(folder), folder / "text.txt"
+    text.write_text("apple pear plum\nengine wheel road\n" * 40)
+    runs = [["train", data, "--preset", name] for name in "gd minibatch-sgd lbfgs mllib-sgd cocoa+ ma-sgd petuum".split()]
+    runs += [["network", data, "--preset", name] for name in ("minibatch-sgd", "ma-sgd", "ps-sync")]
+    runs += [["topics", text, "--format", "text", "--topics", 2, "--min-documents", 1, "--max-documents", 1.0,
+              "--preset", name] for name in ("mllib-lda", "ma-lda", "angel-lda")]  # fmt: skip
+    followed = 0
+
+    def accepted(*command):
+        done = subprocess.run([parley, *map(str, command)], capture_output=True, text=True, timeout=LONGEST)
+        assert done.returncode in (0, 3), (command, done.stderr)
+
+    for words in runs:
+        log, model = folder / "advice.jsonl", folder / "m.safetensors"
+        more = ["--workers", 4, "--rounds", 3, "--model", model, "--quiet"]
+        accepted(*words, *more, "--log", log, "--exchange-delay", 0.02)
+        found = [one["text"] for one in page_data(page_of(folder, log))["runs"][0]["verdict"] if one["kind"] == "advice"]
+        assert found, words
+        for advice in found:
+            presets = re.search(r"such as ([^.;]*)", advice)
+            for preset in presets.group(1).split(" or ") if presets else ():
+                named = [preset if one == words[words.index("--preset") + 1] else one for one in words]
+                accepted(*named, *more)
+                followed += 1
+            for option in re.findall(r"--(?:local-epochs|local-steps|exchange) [a-z0-9.]*[a-z0-9]", advice):
+                accepted(*words, *more, *option.split())
+                followed += 1
+    assert followed > 10, followed
 
 
 def wait_for(fact, what):
@@ -403,6 +468,8 @@ TESTS = [
     pages_are_small,
     models_without_a_certificate_are_shown,
     verdicts_have_the_numbers,
+    slow_workers_are_named,
+    advice_can_be_followed,
     pages_follow_a_run,
     pages_follow_a_pipe_and_end_by_a_signal,
     traces_have_the_documented_form,

@@ -109,6 +109,23 @@ static void ranks_that_keep_to_a_core_need_what_they_need_together(void **state)
     pl_report_free(&report);
 }
 
+/* More processor time than two threads can use in 2 s of local work and 1 s of evaluation, as counting it in ticks may
+ * give. The run has no end, so that its setup is what the first round leaves. */
+static const char ticks[] = "{\"event\":\"start\",\"workers\":1,\"ranks\":1,\"hosts\":[0],\"cores\":2,\"threads\":2}\n"
+                            "{\"event\":\"round\",\"round\":1,\"seconds\":9,\"workers\":[{\"compute\":1,\"wait\":1,"
+                            "\"exchange\":0,\"evaluate\":1}"
+                            "],\"ranks\":[{\"local\":2,\"cpu\":100,\"evaluate\":1,\"evaluate_cpu\":100}]}\n";
+
+static void processor_time_is_at_most_what_threads_can_use(void **state) {
+    (void)state;
+    pl_report report = report_of(ticks);
+    assert_close(report.setup, 6.0, 1e-12);
+    assert_close(report.compute, 2.0, 1e-12);
+    assert_close(report.evaluate, 1.0, 1e-12);
+    assert_close(report.compute + report.evaluate + report.master + report.overhead, report.rounds_seconds, 1e-12);
+    pl_report_free(&report);
+}
+
 static void failed_allocations_are_told(void **state) {
     (void)state;
     char path[] = "/tmp/parley-report-XXXXXX";
@@ -170,8 +187,8 @@ static void numbers_that_no_run_can_have_are_refused(void **state) {
          "log: line 2 has a number in hosts"},
         {START "{\"event\":\"round\",\"round\":1,\"workers\":[{}],\"ranks\":[{}]}\n",
          "log: round 1 has 1 ranks, but the run has 2"},
-        {START "[1,2]\n", "log: not a Parley log: line 2: it is not an object"},
-        {START "{\"event\"\n" START, "log: not a Parley log: line 2: "},
+        {START "[1,2]\n", "log: line 2 of the log is damaged: it is not a JSON object"},
+        {START "{\"event\"\n" START, "log: line 2 of the log is damaged: "},
     };
     for (unsigned i = 0; i < COUNT(logs); i++) {
         pl_report report;
@@ -209,7 +226,7 @@ static void a_line_that_would_take_gigabytes_is_refused(void **state) {
     assert_string_equal(refusal("                ", (PL_LONGEST_LOG_LINE >> 4) + 1),
                         ": not a Parley log: line 2 is longer than 67108864 bytes");
     assert_string_equal(refusal("{},", PL_MOST_LINE_VALUES + 1),
-                        ": not a Parley log: line 2: it has more than 2000000 values");
+                        ": line 2 of the log is damaged: it has more than 2000000 values");
 }
 
 int main(void) {
@@ -217,6 +234,7 @@ int main(void) {
         cmocka_unit_test(the_parts_of_a_run_add_up),
         cmocka_unit_test(what_computing_needs_is_shared_out_over_the_cores_of_a_host),
         cmocka_unit_test(ranks_that_keep_to_a_core_need_what_they_need_together),
+        cmocka_unit_test(processor_time_is_at_most_what_threads_can_use),
         cmocka_unit_test(failed_allocations_are_told),
         cmocka_unit_test(a_report_of_many_ranks_ends),
         cmocka_unit_test(numbers_that_no_run_can_have_are_refused),
