@@ -75,14 +75,15 @@ function clocksOf(run) {
 // Why a run may stay below the staleness that it was allowed.
 function parks(run) {
   const clocks = clocksOf(run), allowed = Number(run.start.settings?.staleness);
-  return clocks > 0 && !(clocks > allowed) ? ` All workers meet at the end of every round, of ${format.plural(clocks, "clock")}, so that none can be further ahead; --clocks makes rounds longer.` : "";
+  const most = clocks === 1 ? "be ahead" : `be more than ${clocks - 1} ahead`;
+  return clocks > 0 && !(clocks > allowed) ? ` All workers meet at the end of every round, of ${format.plural(clocks, "clock")}, so that none can ${most}; --clocks makes rounds longer.` : "";
 }
 
 export function staleReads(runs) {
   const shown = runs.filter((run) => run.workers.staleness);
   const columns = new Map(shown.map((run) => [run, staleness(run)]));
   if (!shown.length) return null;
-  return chartOf({ id: "staleness", title: "Staleness", note: `By how many clocks the slowest worker was behind what a worker read: mean over workers, and the largest (dashed). It is the difference that a read met, not the one that --staleness allows.${parks(shown[0])}`, runs: shown, yLabel: "clocks", of: (run) => columns.get(run) });
+  return chartOf({ id: "staleness", title: "Staleness", note: `By how many clocks the slowest worker was behind when another one read what it then computed from: mean over workers, and the largest (dashed), which --staleness bounds.${parks(shown[0])}`, runs: shown, yLabel: "clocks", of: (run) => columns.get(run) });
 }
 
 export function validation(runs) {

@@ -58,11 +58,11 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
         return status;
     if (turn->update)
         run->method.local->commit(run->local, k, turn->gamma * turn->share);
-    trace->mean_behind += (double)turn->behind; /* a sum until the park */
-    trace->most_behind = turn->behind > trace->most_behind ? turn->behind : trace->most_behind;
     turn->update = NULL;
     if (turn->clock >= tasks->round.until || turn->ended || pl_stop_asked())
         return status;
+    trace->mean_behind += (double)turn->behind; /* a sum until the park; nothing is computed from the last read */
+    trace->most_behind = turn->behind > trace->most_behind ? turn->behind : trace->most_behind;
     pl_round round = run->asked;
     round.number = turn->clock + 1;
     status = run->method.local->async->work(run->local, k, &round, turn->v, update, error);
@@ -87,14 +87,14 @@ static parley_status run_worker(tasks *tasks, unsigned k, parley_error *error) {
     parley_status status = PARLEY_OK;
     do {
         status = one_clock(tasks, k, &turn, &update, error);
-        turns++;
+        turns += turn.update != NULL;
     } while (status == PARLEY_OK && turn.update);
     trace->clock = turn.clock;
     trace->finished = pl_engine_now(run->engine) - began;
     trace->sent = turn.sent;
     trace->received = turn.received;
     trace->messages = turn.messages;
-    trace->mean_behind /= (double)turns;
+    trace->mean_behind /= turns ? (double)turns : 1.0;
     return status == PARLEY_OK ? run->method.exchange->async->leave(run->exchange, k, error) : status;
 }
 

@@ -307,6 +307,19 @@ def slow_workers_are_named(folder):
             assert not named, found
 
 
+def staleness_is_that_of_what_was_computed_from(folder):
+    for words, largest in (
+        (["--preset", "petuum", "--staleness", 1], 1),
+        (["--preset", "ps-sync", "--staleness", 2, "--clocks", 6], 2),
+        (["--preset", "ps-sync", "--staleness", 3, "--clocks", 1], 0),  # workers meet after each clock
+    ):
+        log = train(folder, *words, "--workers", 3, "--rounds", 4, "--straggler", "@1:2:10ms")
+        workers = [worker for line in rounds_of(log) for worker in line["workers"]]
+        assert max(worker["largest_staleness"] for worker in workers) == largest, words
+        assert all(0 <= worker["staleness"] <= worker["largest_staleness"] for worker in workers), words
+        assert all(worker["staleness"] == 0 for worker in workers if worker["worker"] == 1), words
+
+
 def advice_can_be_followed(folder):
     """Options and presets that a verdict names are accepted in the place where it names them."""
     data, text = data_file(folder), folder / "text.txt"
@@ -469,6 +482,7 @@ TESTS = [
     models_without_a_certificate_are_shown,
     verdicts_have_the_numbers,
     slow_workers_are_named,
+    staleness_is_that_of_what_was_computed_from,
     advice_can_be_followed,
     pages_follow_a_run,
     pages_follow_a_pipe_and_end_by_a_signal,
