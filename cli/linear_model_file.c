@@ -35,11 +35,24 @@ static parley_status load_point(const char *file, const char *at, parley_model *
     return status;
 }
 
+/* Whether the operands after the first begin with a model: then they were given in the wrong order. */
+static bool comes_later(const arguments *arguments) {
+    parley_model *model = NULL;
+    bool later = arguments->count > 1 && parley_model_load(arguments->operands[1], &model, NULL) == PARLEY_OK;
+    parley_model_free(model);
+    return later;
+}
+
 parley_status load_model(const arguments *arguments, parley_model **out, parley_error *error) {
     const char *file = arguments->operands[0], *at = arguments->settings.at;
     *out = NULL;
     if (*at)
         return load_point(file, at, out, error);
     parley_status status = parley_model_load(file, out, error);
-    return status == PARLEY_BAD_INPUT && parley_is_path(file) ? ask_for_point(file, error) : status;
+    if (status == PARLEY_BAD_INPUT && parley_is_path(file))
+        return ask_for_point(file, error);
+    if (status == PARLEY_BAD_INPUT && comes_later(arguments))
+        return pl_fail(error, status, "%s: this is not a model, but %s is: give the model first, then the data", file,
+                       arguments->operands[1]);
+    return status;
 }

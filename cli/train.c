@@ -160,7 +160,7 @@ static void print_summary(const run *run) {
     const parley_fact *accuracy = parley_summary_fact(summary, "accuracy");
     if (accuracy)
         print_field(file, "accuracy", "%.4g of the training rows", accuracy->number);
-    if (speed)
+    if (speed && isfinite(speed->number))
         print_field(file, "speed", "%.0f rows per second", speed->number);
     print_field(file, "model", "%s", run->settings->model);
 }

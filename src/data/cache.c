@@ -81,13 +81,18 @@ static const void *column(const pl_container *container, const char *name, pl_dt
     return tensor ? tensor->data : NULL;
 }
 
+static bool is_kind(const char *format, const char *begin) {
+    return format && strncmp(format, begin, strlen(begin)) == 0;
+}
+
 /* Points the data into the container. Checks the shapes but not the values of the tensors. */
 static parley_status attach(const pl_container *container, const char *path, parley_data *data, parley_error *error) {
     const char *format = pl_container_meta(container, "format");
-    bool model = format && strncmp(format, "parley-model-", strlen("parley-model-")) == 0;
-    if (model || (format && strncmp(format, "parley-path-", strlen("parley-path-")) == 0))
+    if (is_kind(format, "parley-") && !is_kind(format, "parley-data-"))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: this is a %s, not data; give a file of rows here", path,
-                       model ? "model" : "path of models");
+                       is_kind(format, "parley-path-")         ? "path of models"
+                       : is_kind(format, "parley-checkpoint-") ? "checkpoint"
+                                                               : "model");
     if (!format || strcmp(format, FORMAT) != 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: a safetensors file, but not a data cache; its format is not %s",
                        path, FORMAT);

@@ -53,8 +53,9 @@ parley_status pl_net_shape_make(pl_net_shape *shape, uint64_t inputs, const char
     for (unsigned l = 0; l < shape->layers; l++)
         size += (double)(shape->width[l] + 1) * (double)(shape->width[l + 1] + PL_NET_PAD);
     if (size > 4e9) /* entries have 32-bit numbers in messages */
-        return pl_fail(error, PARLEY_BAD_USAGE, "--hidden %.60s with %llu columns: %.3g parameters are too many",
-                       hidden, (unsigned long long)inputs, size);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--hidden %.60s: %.3g parameters or more, and a network has at most 4e+09; give fewer units",
+                       hidden, size);
     pl_net_shape_place(shape);
     return PARLEY_OK;
 }
