@@ -57,9 +57,11 @@ export function gantt(runs) {
     return [0, last > 0 ? last : 1];
   }
 
-  // When the first round of a row began. In a log that was cut off at its beginning, setup is unknown.
+  // When a row was set up: before its first round and, in a path, before that of each problem. In a log that was cut off at
+  // its beginning, the first is unknown.
   const begins = () => run.round.round[0] === 1 || Boolean(run.parts[0].start.settings?.resume);
-  const begun = ({ levels: [{ spans, ends }] }) => (begins() ? Math.max(0, ends[0] - spans[0] - spans[1] - spans[2] - spans[3]) : 0);
+  const setups = ({ levels: [{ spans, ends }] }) => run.parts.map(({ first }) => [first ? ends[first - 1] : 0, ends[first] - spans[first * 4] - spans[first * 4 + 1] - spans[first * 4 + 2] - spans[first * 4 + 3]])
+    .filter(([begin, end], part) => end > begin && (part > 0 || begins()));
 
   function drawFew(u, { left, top, width: w, height: rowHeight }, from, to) {
     const scale = w / (view[1] - view[0]), gap = rowHeight > 5 ? 1 : 0, fills = PHASES.map(colour), context = u.ctx;
@@ -68,13 +70,13 @@ export function gantt(runs) {
     context.rect(left, top, w, rowHeight * list.length);
     context.clip();
     list.forEach((row, k) => {
-      const { spans, ends } = row.levels[0], first = begun(row);
+      const { spans, ends } = row.levels[0];
       const fill = (begin, end, name) => {
         context.fillStyle = colour(name);
         context.fillRect(left + (begin - view[0]) * scale, top + k * rowHeight + gap, (end - begin) * scale, rowHeight - 2 * gap);
       };
-      fill(0, first, "setup");
-      fill(first, ends[run.count - 1], "between");
+      fill(0, ends[run.count - 1], "between");
+      for (const [begin, end] of setups(row)) fill(begin, end, "setup");
       for (let i = from; i <= to; i++) {
         let at = ends[i] - spans[i * 4] - spans[i * 4 + 1] - spans[i * 4 + 2] - spans[i * 4 + 3];
         for (let p = 0; p < 4; p++) {
@@ -97,7 +99,8 @@ export function gantt(runs) {
     list.forEach((row, k) => {
       strips(row, view[0], view[1], pixels, sums);
       const begin = Math.round(k * rowHeight), end = Math.round((k + 1) * rowHeight) - (rowHeight > 5 ? 1 : 0), size = end - begin;
-      const perPixel = (view[1] - view[0]) / pixels, first = begun(row), last = run.round.seconds[run.count - 1];
+      const perPixel = (view[1] - view[0]) / pixels, before = setups(row), last = run.round.seconds[run.count - 1];
+      let part = 0;
       for (let x = 0; x < pixels; x++) {
         const total = Math.max(1e-300, sums[x * 4] + sums[x * 4 + 1] + sums[x * 4 + 2] + sums[x * 4 + 3]), filled = Math.min(1, total);
         let share = 0, y = begin;
@@ -106,7 +109,9 @@ export function gantt(runs) {
           for (const until = begin + Math.round(share * size); y < until; y++) target[y * pixels + x] = fills[p];
         }
         const time = view[0] + (x + 0.5) * perPixel;
-        if (time <= last) for (; y < end; y++) target[y * pixels + x] = time < first ? setup : between;
+        while (part < before.length && before[part][1] < time) part++;
+        const rest = part < before.length && before[part][0] <= time ? setup : between;
+        if (time <= last) for (; y < end; y++) target[y * pixels + x] = rest;
       }
     });
     u.ctx.putImageData(image, Math.round(left), Math.round(top));

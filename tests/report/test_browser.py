@@ -503,6 +503,20 @@ def resumed_runs(folder):
         silent(page)
 
 
+def every_problem_of_a_path_has_its_setup(folder):
+    """The second problem is set up for much longer than all rounds take."""
+    log = folder / "path.jsonl"
+    media()
+    for rounds in (5, 3000):  # drawn span by span, and by pixels
+        make_log(log, rounds, 2)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        later = [line | ({"seconds": line["seconds"] + 20 * rounds / 100} if "seconds" in line else {}) for line in lines]
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines + later))
+        show(write_page(folder, log))
+        assert pixels_of("gantt", "--setup") > 5 * pixels_of("gantt", "--between"), rounds
+        assert pixels_of("gantt", "--setup") > 0.3 * painted("gantt")[0], rounds
+
+
 def axes_of_random_series(folder):
     """Axes of 10,000 random ranges: two ticks or more, in order, in the range, and labels that differ."""
     log = folder / "run.jsonl"
@@ -579,6 +593,7 @@ TESTS = [
     runs_as_users_make_them,
     odd_runs,
     resumed_runs,
+    every_problem_of_a_path_has_its_setup,
     axes_of_random_series,
 ]
 

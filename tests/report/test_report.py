@@ -313,11 +313,10 @@ def staleness_is_that_of_what_was_computed_from(folder):
         (["--preset", "ps-sync", "--staleness", 2, "--clocks", 6], 2),
         (["--preset", "ps-sync", "--staleness", 3, "--clocks", 1], 0),  # workers meet after each clock
     ):
-        log = train(folder, *words, "--workers", 3, "--rounds", 4, "--straggler", "@1:2:10ms")
+        log = train(folder, *words, "--workers", 3, "--rounds", 4, "--straggler", "@1:4:10ms")
         workers = [worker for line in rounds_of(log) for worker in line["workers"]]
         assert max(worker["largest_staleness"] for worker in workers) == largest, words
         assert all(0 <= worker["staleness"] <= worker["largest_staleness"] for worker in workers), words
-        assert all(worker["staleness"] == 0 for worker in workers if worker["worker"] == 1), words
 
 
 def advice_can_be_followed(folder):
