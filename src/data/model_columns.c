@@ -44,9 +44,19 @@ parley_status pl_model_columns_cache(const pl_reading *reading, const parley_dat
     return PARLEY_OK;
 }
 
+/* Whether the data are plain text whose words are looked up in the model. */
+static bool looks_words_up(const pl_reading *reading) {
+    return reading->format == &pl_format_text && reading->model_columns && reading->names && reading->names->count > 0;
+}
+
 uint64_t pl_model_columns_unseen(const pl_reading *reading, const parley_data *data) {
     const pl_matrix *x = &data->x;
     uint64_t rows = 0;
+    if (looks_words_up(reading)) {
+        for (uint64_t row = 0; row < x->rows; row++)
+            rows += x->start[row + 1] == x->start[row];
+        return rows;
+    }
     if (!reading->model_columns || x->columns <= reading->model_columns)
         return 0;
     for (uint64_t row = 0; row < x->rows; row++)
@@ -58,8 +68,13 @@ void pl_model_columns_warn(const pl_reading *reading, const char *path, uint64_t
     char sentence[320];
     if (rows == 0 || !reading->warn)
         return;
-    snprintf(sentence, sizeof sentence,
-             "reading %.200s: %llu row%s columns above %llu, which the model has never seen; they are not used", path,
-             (unsigned long long)rows, rows == 1 ? " has" : "s have", (unsigned long long)reading->model_columns);
+    if (looks_words_up(reading))
+        snprintf(sentence, sizeof sentence, "reading %.200s: %llu document%s no word that the model knows", path,
+                 (unsigned long long)rows, rows == 1 ? " has" : "s have");
+    else
+        snprintf(sentence, sizeof sentence,
+                 "reading %.200s: %llu row%s columns above %llu, which the model has never seen; they are not used",
+                 path, (unsigned long long)rows, rows == 1 ? " has" : "s have",
+                 (unsigned long long)reading->model_columns);
     reading->warn(reading->user, sentence);
 }

@@ -9,7 +9,8 @@ parley_status pl_model_columns_format(const pl_reading *reading, const pl_format
                                       parley_error *error);
 /* Fails if the names of a cache's columns differ from the model's. */
 parley_status pl_model_columns_cache(const pl_reading *reading, const parley_data *cache, parley_error *error);
-/* Returns the number of rows with columns that the model has never seen. */
+/* Returns the number of rows with columns that the model has never seen or, for plain text, without a word of the
+ * model. */
 uint64_t pl_model_columns_unseen(const pl_reading *reading, const parley_data *data);
 /* Warns that so many rows have them; 0 gives no warning. */
 void pl_model_columns_warn(const pl_reading *reading, const char *path, uint64_t rows);

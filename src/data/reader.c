@@ -16,7 +16,7 @@ struct pl_reader {
     char *path;
     parley_data batch;
     pl_reading reading; /* for warnings, whose model outlives the reader */
-    uint64_t unseen;    /* rows with columns that the model has never seen */
+    uint64_t unseen;    /* rows for pl_model_columns_warn */
 };
 
 parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
