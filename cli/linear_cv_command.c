@@ -105,6 +105,7 @@ static json_t *cv_json(const run *run) {
     static const char *const places[] = {"inside", "level", "smallest", "largest", "empty", "single"};
     json_put(&object, "best_is", json_string(places[cv->place]));
     json_put(&object, "extensions", json_count(cv->extensions));
+    json_put(&object, "ties", json_count(cv->ties));
     if (cv->suggestion)
         json_put(&object, "left_out_suggestion", json_string(cv->suggestion));
     json_put(&object, "l1_ratios", ratios_json(cv));
@@ -137,6 +138,9 @@ static void print_grid(FILE *file, const pl_cv *cv) {
                     cv->lambdas[cv->count - 1], cv->suggestion);
     if (*extended)
         print_field(file, "lambdas", "%s", extended);
+    if (cv->ties > 0)
+        print_field(file, "ties", "%llu other%s the best %s; the largest lambda whose model is not constant is taken",
+                    (unsigned long long)cv->ties, cv->ties == 1 ? " lambda has" : " lambdas have", cv->metric);
     if (note)
         print_field(file, cv->place == PARLEY_CV_LEVEL ? "note" : "warning", "the best lambda, %.6g, %s",
                     cv->lambdas[cv->best], note);

@@ -378,7 +378,8 @@ typedef struct parley_cv_result {
     double *lambdas;       /* decreasing */
     double *value;         /* the metric, folds x count */
     double *mean, *error;  /* of the metric over folds, by lambda: its mean and the standard error of the mean */
-    uint64_t best, one_se; /* indices of the lambda with the best mean, and of the largest within one standard error */
+    uint64_t best, one_se; /* indices of the lambda with the best mean, and of the largest within one standard error. Of
+                            * lambdas of equal mean the largest is best whose model is not constant */
     uint64_t chosen;       /* whichever of the two the setting `choose` selects */
     const char *metric;
     parley_cv_place place;  /* of the best lambda */
@@ -387,6 +388,8 @@ typedef struct parley_cv_result {
     uint64_t ratios;        /* number of values of l1_ratio */
     uint64_t best_ratio;    /* index of the best one */
     parley_cv_ratio *by_ratio;
+    double *explained; /* by lambda, how much of the objective at w = 0 the model of all rows explains, or about that */
+    uint64_t ties;     /* other lambdas whose mean is that of the best one */
 } parley_cv_result;
 
 /* Cross-validates the lambdas of a path with the settings `folds`, `fold_file` and `metric`, then trains on all rows

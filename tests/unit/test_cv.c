@@ -90,6 +90,29 @@ static void one_standard_error_is_a_simpler_model_that_is_as_good(void **state) 
     assert_int_equal(cv.one_se, 0);
 }
 
+static void ties_go_to_the_simplest_model(void **state) {
+    (void)state;
+    double mean[] = {0.7, 0.7, 0.7, 0.6}, explained[] = {0, 1e-4, 0.1, 0.3};
+    pl_cv cv = {.count = 4, .mean = mean, .explained = explained, .best = 0};
+    pl_cv_settle_ties(&cv);
+    assert_int_equal(cv.best, 2); /* the models before it are constant */
+    assert_int_equal(cv.ties, 2);
+    explained[1] = 0.01;
+    pl_cv_settle_ties(&cv);
+    assert_int_equal(cv.best, 1);
+    mean[3] = 0.8;
+    cv.best = 3;
+    pl_cv_settle_ties(&cv);
+    assert_int_equal(cv.best, 3);
+    assert_int_equal(cv.ties, 0);
+    memset(explained, 0, sizeof explained);
+    mean[3] = 0.7;
+    cv.best = 0;
+    pl_cv_settle_ties(&cv);
+    assert_int_equal(cv.best, 0);
+    assert_int_equal(cv.ties, 3);
+}
+
 static void threads_change_nothing(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -279,6 +302,7 @@ int main(void) {
         cmocka_unit_test(folds_have_equal_parts_of_every_label),
         cmocka_unit_test(folds_may_come_from_a_file),
         cmocka_unit_test(one_standard_error_is_a_simpler_model_that_is_as_good),
+        cmocka_unit_test(ties_go_to_the_simplest_model),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(lambdas_are_added_until_the_best_is_inside),
         cmocka_unit_test(given_lambdas_are_not_extended),

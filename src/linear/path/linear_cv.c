@@ -19,6 +19,8 @@
 #define MOST_EXTENSIONS 3 /* times that lambdas are added at an end */
 #define EXTENSION 1e-2    /* ratio of the last to the first that are added at once */
 #define LEVEL 0.01        /* change of the metric, in standard errors, that does not matter */
+#define EQUAL 1e-12       /* relative difference of means that is rounding */
+#define CONSTANT 0.01     /* share of the most that any lambda explains, below which a model counts as constant */
 
 void pl_cv_judge(pl_cv *cv, bool larger) {
     double sign = larger ? -1.0 : 1.0; /* sign x metric is to be minimised */
@@ -36,6 +38,22 @@ void pl_cv_judge(pl_cv *cv, bool larger) {
     }
     while (sign * cv->mean[cv->one_se] > sign * cv->mean[cv->best] + cv->error[cv->best])
         cv->one_se++;
+}
+
+void pl_cv_settle_ties(pl_cv *cv) {
+    double most = 0, mean = cv->mean[cv->best];
+    uint64_t simplest = cv->count;
+    cv->ties = 0;
+    for (uint64_t k = 0; k < cv->count; k++)
+        most = fmax(most, cv->explained[k]);
+    for (uint64_t k = 0; k < cv->count; k++) {
+        bool tied = fabs(cv->mean[k] - mean) <= EQUAL * fabs(mean);
+        cv->ties += tied && k != cv->best;
+        if (tied && simplest == cv->count && cv->explained[k] > CONSTANT * most)
+            simplest = k;
+    }
+    if (cv->ties > 0 && simplest < cv->count)
+        cv->best = simplest;
 }
 
 typedef struct crossing {
@@ -186,23 +204,27 @@ static parley_status make_room(pl_cv *cv, uint64_t added, bool before, parley_er
     uint64_t count = cv->count + added, first = before ? added : 0;
     double *lambdas = pl_alloc(count, sizeof *lambdas), *value = pl_alloc(cv->folds * count, sizeof *value);
     double *mean = pl_alloc(count, sizeof *mean), *spread = pl_alloc(count, sizeof *spread);
-    bool room = lambdas && value && mean && spread;
+    double *explained = pl_alloc(count, sizeof *explained);
+    bool room = lambdas && value && mean && spread && explained;
     if (room) {
-        for (uint64_t k = 0; k < cv->count; k++)
+        for (uint64_t k = 0; k < cv->count; k++) {
             lambdas[first + k] = cv->lambdas[k];
+            explained[first + k] = cv->explained[k];
+        }
         for (uint64_t i = 0; i < cv->folds * cv->count; i++)
             value[i / cv->count * count + first + i % cv->count] = cv->value[i];
     }
     double *unused[] = {room ? cv->lambdas : lambdas, room ? cv->value : value, room ? cv->mean : mean,
-                        room ? cv->error : spread};
+                        room ? cv->error : spread, room ? cv->explained : explained};
     if (room) {
         cv->lambdas = lambdas;
         cv->value = value;
         cv->mean = mean;
         cv->error = spread;
+        cv->explained = explained;
         cv->count = count;
     }
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < sizeof unused / sizeof *unused; i++)
         pl_free(unused[i]);
     return room ? PARLEY_OK : pl_fail_memory(error, "cross-validation", cv->folds * count * sizeof *value);
 }
@@ -250,8 +272,10 @@ static parley_status walk_all(crossing *crossing, parley_callback callback, void
         status = count_reached(path, &count, error);
     if (status == PARLEY_OK)
         status = make_room(crossing->cv, count, false, error);
-    for (uint64_t k = 0; status == PARLEY_OK && k < count; k++)
+    for (uint64_t k = 0; status == PARLEY_OK && k < count; k++) {
         crossing->cv->lambdas[k] = path->points[k].lambda;
+        crossing->cv->explained[k] = path->points[k].explained;
+    }
     if (status == PARLEY_OK) {
         *uneven = path->uneven;
         crossing->cv->suggestion = path->stuck ? path->summary.suggestion : NULL;
@@ -293,6 +317,7 @@ static parley_status cross_some(crossing *crossing, uint64_t first, uint64_t cou
     if (status != PARLEY_OK)
         return status;
     pl_cv_judge(cv, pl_metric_find(&pl_model_linear, settings->metric)->larger);
+    pl_cv_settle_ties(cv);
     cv->chosen = pl_linear_settings_of(settings)->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
     cv->place = place_of(cv, pl_linear_settings_of(settings)->l1_ratio, uneven);
     return status;
@@ -316,8 +341,11 @@ static parley_status extend(crossing *crossing, bool uneven, parley_error *error
     parley_status status = make_room(cv, added, up, error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t k = 0; k < added; k++) /* decreasing */
+    double known = cv->explained[up ? added : first - 1]; /* beyond lambda_max, coefficients are about 1 / lambda */
+    for (uint64_t k = 0; k < added; k++) {                /* decreasing */
         cv->lambdas[first + k] = edge * pow(ratio, up ? -(double)(added - k) : (double)(k + 1));
+        cv->explained[first + k] = up ? known * edge / cv->lambdas[first + k] : known;
+    }
     cv->extensions++;
     return cross_some(crossing, first, added, uneven, error);
 }
@@ -524,6 +552,7 @@ void parley_cv_free(parley_cv_result *cv) {
     pl_free(cv->value);
     pl_free(cv->mean);
     pl_free(cv->error);
+    pl_free(cv->explained);
     pl_free(cv->by_ratio);
     pl_free(cv);
 }

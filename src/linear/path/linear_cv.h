@@ -17,6 +17,8 @@ parley_status pl_cv_parse_folds(const parley_data *data, const void *text, uint6
                                 uint32_t *fold, unsigned *folds, parley_error *error);
 /* Computes the mean and standard error of each lambda, and chooses one. */
 void pl_cv_judge(pl_cv *cv, bool larger);
+/* Counts the lambdas that are as good as the best one, and takes the largest of them whose model is not constant. */
+void pl_cv_settle_ties(pl_cv *cv);
 /* One rank's part of a cross-validation and of the model that follows, like pl_train_rank. Several ranks train the
  * folds together, one after the other; a single one runs them in parallel. */
 parley_status pl_cv_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
