@@ -17,19 +17,20 @@ static parley_status ask_for_point(const char *file, parley_error *error) {
     return PARLEY_BAD_USAGE;
 }
 
+static void tell_lambda(void *user, const char *sentence) {
+    fprintf(stderr, "--at %s: %s\n", (const char *)user, sentence);
+}
+
 static parley_status load_point(const char *file, const char *at, parley_model **out, parley_error *error) {
     parley_path_result *path;
-    uint64_t point;
     parley_error reason;
     parley_status status = parley_path_load(file, &path, error);
     if (status == PARLEY_BAD_INPUT && !parley_is_path(file))
         return pl_fail(error, PARLEY_BAD_USAGE, "--at has no effect: %s is not a path of models; leave it out", file);
     if (status != PARLEY_OK)
         return status;
-    status = parley_path_find(path, at, &point, &reason);
-    if (status == PARLEY_OK)
-        status = parley_path_model(path, point, out, error);
-    else
+    status = parley_path_at(path, at, tell_lambda, (void *)at, out, &reason);
+    if (status != PARLEY_OK)
         pl_fail(error, status, "--at %.60s: %s", at, reason.sentence);
     parley_path_free(path);
     return status;

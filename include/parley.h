@@ -354,6 +354,11 @@ PARLEY_API int parley_is_path(const char *file);
  * lambda, or "last". */
 PARLEY_API parley_status parley_path_find(const parley_path_result *path, const char *at, uint64_t *point,
                                           parley_error *error);
+/* Returns the model of a lambda. Between two lambdas of the path its coefficients are interpolated linearly, as
+ * glmnet's predict(s =) does, and beyond the ends it is that of the nearest end. `at` is a number, "first" or "last".
+ * `tell`, which may be NULL, is called with a sentence if the path has no such lambda. */
+PARLEY_API parley_status parley_path_at(const parley_path_result *path, const char *at, parley_message tell, void *user,
+                                        parley_model **out, parley_error *error);
 PARLEY_API void parley_path_free(parley_path_result *path);
 
 /* Where the best lambda of cross-validation is among those that were tried. */

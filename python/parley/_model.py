@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -393,22 +394,26 @@ class Path:
         return Model(self._model(range(len(self))[point]))
 
     def at(self, lambda_: float | str) -> Model:
-        """The model of the nearest lambda.
+        """The model of a lambda, interpolated linearly between those of the path.
 
         Parameters
         ----------
         lambda_ : float, 'first' or 'last'
-            The lambda, of which the nearest on the path may differ by a factor of up to 1.05; or the largest lambda
-            (first) or the smallest (last).
+            The lambda; or the largest lambda of the path (first) or the smallest (last). Beyond these the model is
+            that of the nearest, with a warning.
 
         Returns
         -------
         model : Model
             The model.
         """
-        point = ffi.new("uint64_t *")
-        call("parley_path_find", self._handle, str(lambda_).encode(), point)
-        return self.model(point[0])
+        warn = ffi.callback("parley_message", self._tell_end)
+        return Model(make("model", "parley_path_at", self._handle, str(lambda_).encode(), warn, ffi.NULL))
+
+    @staticmethod
+    def _tell_end(_user: Any, sentence: Any) -> None:
+        if "interpolated" not in (told := string(sentence)):
+            warnings.warn(told, stacklevel=3)
 
     def __repr__(self) -> str:
         outputs, columns = self.coefs.shape[1:]

@@ -143,10 +143,16 @@ def test_paths_go_to_files_and_back(small, tmp_path):
     assert isinstance(same, parley.Path) and len(same) == 3 and np.array_equal(same.coefs, path.coefs)
     for name in ("lambda", "objective", "dual", "relative_gap", "explained", "nonzeros", "rounds"):
         assert np.array_equal(same.points[name], path.points[name])
-    assert np.array_equal(same.at(0.098).predict_proba(X), path.model(1).predict_proba(X))
+    assert np.array_equal(same.at(0.1).predict_proba(X), path.model(1).predict_proba(X))
+    between = same.at(0.3)
+    np.testing.assert_allclose(between.coef, (path.coefs[0] + path.coefs[1]) / 2)
+    np.testing.assert_allclose(between.intercept, (path.intercepts[0] + path.intercepts[1]) / 2)
+    assert between.meta["lambda"] == "0.3" and between.meta["gap"] == "none"
     assert np.array_equal(same.at("last").coef, path.coefs[2]) and "3 lambdas from 0.5 to 0.01" in repr(same)
-    with pytest.raises(ValueError, match=r"no lambda near 5.*from 0.5 down to 0.01"):
-        same.at(5)
+    with pytest.warns(UserWarning, match="the path ends at lambda 0.5, whose model is used"):
+        assert np.array_equal(same.at(5).coef, path.coefs[0])
+    with pytest.raises(ValueError, match="not a lambda"):
+        same.at(-1)
     with pytest.raises(ValueError, match="start is a path"):
         parley.train(X, y, start=tmp_path / "path.safetensors")
 

@@ -340,8 +340,8 @@ static const pl_setting run[] = {
      AT(resume)},
     {"at", PL_WORD, PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP, "", .value_name = "LAMBDA",
      .heading = "Output",
-     .help = "the model of this lambda, within a factor of 1.05, if MODEL is a path; first: of the largest lambda; "
-             "last: of the smallest",
+     .help = "the model of this lambda, if MODEL is a path, interpolated between those of its lambdas; first: of the "
+             "largest lambda; last: of the smallest",
      AT(at)},
     {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability|all", .value_name = "KIND",
      .help = "what to print for each row; all: the label, then decisions and probabilities; those of several classes "

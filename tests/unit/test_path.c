@@ -222,6 +222,46 @@ static void a_file_keeps_the_labels_of_classes(void **state) {
     parley_data_free(data);
 }
 
+static void tell_once(void *user, const char *sentence) {
+    char *said = user;
+    snprintf(said, 200, "%s", sentence);
+}
+
+static void models_between_lambdas_are_interpolated(void **state) {
+    (void)state;
+    parley_data *data = class_data(small, false);
+    pl_path *path = path_of(data, "preset=cocoa+ lambda_list=0.4,0.1 gap=1e-6", true);
+    uint64_t size = path->outputs * path->columns;
+    double *values = path_values(path);
+    parley_model *model;
+    parley_error error;
+    char said[200] = "";
+    const char *const exact[] = {"first", "0.4", "0.100000001", "last"};
+    for (unsigned i = 0; i < 4; i++) {
+        assert_done(parley_path_at(path, exact[i], tell_once, said, &model, &error), &error);
+        assert_memory_equal(parley_model_coef(model), values + (i > 1 ? size : 0), size * sizeof *values);
+        parley_model_free(model);
+    }
+    assert_string_equal(said, "");
+    assert_done(parley_path_at(path, "0.2", tell_once, said, &model, &error), &error);
+    assert_non_null(strstr(said, "between the lambdas 0.4 and 0.1"));
+    for (uint64_t j = 0; j < size; j++)
+        assert_close(parley_model_coef(model)[j], values[j] / 3 + 2 * values[size + j] / 3, 1e-12);
+    for (uint64_t c = 0; c < path->outputs; c++)
+        assert_close(parley_model_intercept(model)[c],
+                     path->intercept[c] / 3 + 2 * path->intercept[path->outputs + c] / 3, 1e-12);
+    parley_model_free(model);
+    assert_done(parley_path_at(path, "7", tell_once, said, &model, &error), &error);
+    assert_string_equal(said, "the path ends at lambda 0.4, whose model is used");
+    assert_memory_equal(parley_model_coef(model), values, size * sizeof *values);
+    parley_model_free(model);
+    assert_int_equal(parley_path_at(path, "-1", NULL, NULL, &model, &error), PARLEY_BAD_USAGE);
+    assert_null(model);
+    free(values);
+    parley_path_free(path);
+    parley_data_free(data);
+}
+
 static void a_path_is_read_back_with_all_points(void **state) {
     (void)state;
     parley_data *data = class_data(small, false);
@@ -302,6 +342,7 @@ int main(void) {
         cmocka_unit_test(bad_lists_are_refused),
         cmocka_unit_test(a_file_keeps_the_labels_of_classes),
         cmocka_unit_test(a_path_takes_neither_checkpoints_nor_streams),
+        cmocka_unit_test(models_between_lambdas_are_interpolated),
         cmocka_unit_test(a_path_is_read_back_with_all_points),
         cmocka_unit_test(failed_allocations_of_reading_a_path_end_with_a_sentence),
         cmocka_unit_test(failed_allocations_of_a_path_end_with_a_sentence),
