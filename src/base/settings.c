@@ -27,7 +27,8 @@ static const pl_setting data_and_method[] = {
     {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
      .heading = "Reading", .help = "format of the data; auto: recognised by content", AT(format)},
     {"header", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
-     .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty",
+     .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty, "
+             "or if the rows below show it",
      AT(header)},
     {"separator", PL_WORD, PL_FOR_READING, "auto", .value_name = "CHARACTER",
      .help = "CSV: separator of fields, as a character or as comma, tab, semicolon or space; auto: the comma, tab or "

@@ -365,6 +365,39 @@ static void labels_may_be_amounts_but_few_are_classes(void **state) {
     parley_data_free(data);
 }
 
+static void rows_show_whether_the_first_line_holds_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned rows;
+    } cases[] = {
+        {"2019,2020,label\n1,2,yes\n3,4,no\n5,6,yes\n", 3},
+        {"2019,2020,y\n1,2,1\n3,4,0\n5,6,1\n", 3},
+        {"2019,2020,out\n1,2,a\n3,4,b\n5,6,a\n8,9,b\n3,4,a\n", 5},
+        {"2019,2020,2021\na,2,1\nb,4,0\nc,6,1\n", 3},
+        {"size,1stFlr,y\n1,2,3\n4,5,6\n5,6,1\n", 3},
+        {"a,2020-01-02,y\n1,2,0\n3,4,1\n", 2},
+        {"$5,12 kg,red\n$6,14 kg,blue\n$7,12 kg,red\n", 3},
+        {"2020-01-01,red,x\n2020-01-02,red,y\n2020-01-04,red,x\n", 3},
+        {"5.1,3.5,setosa\n4.1,3.2,setosa\n7,3.2,virg\n", 3},
+        {"39,Gov,<=50K\n50,Self,<=50K\n39,Priv,>50K\n", 3},
+        {"3,rain,5\n4,sun,6\n3,sun,7\n", 3},
+        {"1,2,label\n3,4,label\n5,6,other\n", 3},
+        {"1,red,?\n2,3,5\n2,4,6\n", 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bool last = i == 2 || i == 3;
+        parley_data *data =
+            parse_string(cases[i].text, &(pl_reading){.label_column = last ? "3" : NULL, .unlabelled = i == 12});
+        if (data->x.rows != cases[i].rows)
+            fail_msg("%llu rows in %s", (unsigned long long)data->x.rows, cases[i].text);
+        parley_data_free(data);
+    }
+    parley_data *data = parse_string("2019,2020,out\n1,2,a\n3,4,b\n5,6,a\n", &(pl_reading){.label_column = "out"});
+    assert_int_equal(data->x.rows, 3);
+    parley_data_free(data);
+}
+
 static void missing_values_are_filled(void **state) {
     (void)state;
     const char *text = "a,w,y\n1,red,1\n,blue,0\n5,,1\n9,red,0\n";
@@ -482,6 +515,7 @@ int main(void) {
         cmocka_unit_test(words_for_missing_values_are_found_in_columns_of_numbers),
         cmocka_unit_test(a_model_reads_amounts_as_in_training),
         cmocka_unit_test(labels_may_be_amounts_but_few_are_classes),
+        cmocka_unit_test(rows_show_whether_the_first_line_holds_names),
         cmocka_unit_test(missing_values_are_filled),
         cmocka_unit_test(interactions_are_products),
         cmocka_unit_test(columns_are_matched_by_name),

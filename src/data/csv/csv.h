@@ -226,7 +226,26 @@ const char *pl_csv_record(pl_csv *csv, const pl_csv_head *head, const char *p, u
 /* Calls `take` for the values of the head. Faults other than a lack of memory are left for the parser to report. */
 parley_status pl_csv_walk(pl_csv *csv, const pl_csv_head *head, pl_csv_take take, void *user, parley_error *error);
 /* Counts the columns and names them (csv_names.c). */
-parley_status pl_csv_names(pl_csv *csv, pl_csv_head *head, pl_header wanted, parley_error *error);
+parley_status pl_csv_names(pl_csv *csv, pl_csv_head *head, const pl_reading *reading, parley_error *error);
+/* What the first lines show of whether the first one holds names (csv_header.c). */
+typedef struct pl_csv_first {
+    struct pl_csv_first_column *columns;
+    unsigned count;
+    uint64_t rows;        /* that were seen, with the first line */
+    uint64_t first_words; /* words in the first line */
+    bool empty;           /* its first field is empty */
+    const char *label;    /* name of the label column; NULL: not given */
+    pl_dictionary words;  /* of all lines; their kind is the column */
+} pl_csv_first;
+parley_status pl_csv_first_open(unsigned fields, const char *label, pl_csv_first *first, parley_error *error);
+/* Records a field of the current line. Returns false if memory runs out. */
+bool pl_csv_first_field(const pl_csv *csv, pl_csv_first *first, unsigned column, const pl_field *field);
+bool pl_csv_first_is_header(const pl_csv_first *first);
+void pl_csv_first_close(pl_csv_first *first);
+/* Is this the usual name of labels with this number, in any case? */
+#define PL_CSV_LABEL_NAMES 4
+bool pl_csv_names_label(const char *name, uint64_t bytes, unsigned which);
+
 /* Inspects the head of the input and decides what each column holds. */
 parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error);
 /* Records a field of the head. Returns false if memory runs out. */

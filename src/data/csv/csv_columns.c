@@ -237,18 +237,11 @@ parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *
                    csv->count, csv->count == 1 ? " is" : "s are", names, csv->count > SHOWN ? ", ..." : "", hint);
 }
 
-static bool named_as_label(const char *name, const char *wanted) {
-    for (; *name && (*name | 0x20) == *wanted; name++, wanted++)
-        ;
-    return !*name && !*wanted;
-}
-
 /* Finds a column with a common name for labels. */
 static unsigned find_label(const pl_csv *csv) {
-    static const char *const names[] = {"label", "target", "y", "class"};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    for (unsigned i = 0; i < PL_CSV_LABEL_NAMES; i++)
         for (unsigned j = 0; j < csv->count; j++)
-            if (named_as_label(csv->columns[j].name, names[i]))
+            if (pl_csv_names_label(csv->columns[j].name, strlen(csv->columns[j].name), i))
                 return j;
     return csv->count;
 }
@@ -506,7 +499,7 @@ static parley_status inspect(pl_csv *csv, pl_csv_head *head, const pl_reading *r
     csv->separator = reading->separator ? reading->separator : find_separator(head, csv->table.separator);
     status = check_first_line(csv, head, error);
     if (status == PARLEY_OK)
-        status = pl_csv_names(csv, head, reading->header, error);
+        status = pl_csv_names(csv, head, reading, error);
     if (status == PARLEY_OK)
         status = choose_columns(csv, head->path, reading, error);
     if (status == PARLEY_OK)

@@ -1,6 +1,6 @@
-/* csv_names.c: the names of the columns of a CSV input. The first line is a header if it has no numbers and no empty
- * fields, of which the first one may be empty. Columns at the end that are empty in the first line and in the whole
- * head, as spreadsheets write them, are left out. The second of two columns named a is called a.1, as in pandas. */
+/* csv_names.c: the names of the columns of a CSV input. The first line may be a header (csv_header.c). Columns at the
+ * end that are empty in the first line and in the whole head, as spreadsheets write them, are left out. The second of
+ * two columns named a is called a.1, as in pandas. */
 #include <stdio.h>
 #include <string.h>
 
@@ -155,14 +155,36 @@ static void tell_tail(const pl_csv *csv, const char *path) {
     csv->tell(csv->user, sentence);
 }
 
-parley_status pl_csv_names(pl_csv *csv, pl_csv_head *head, pl_header wanted, parley_error *error) {
+static parley_status look_at_field(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                   parley_error *error) {
+    return pl_csv_first_field(csv, user, column, field) ? PARLEY_OK
+                                                        : pl_fail_memory(error, "the first lines", field->bytes);
+}
+
+/* Decides whether the first line holds names. */
+static parley_status find_header(pl_csv *csv, const pl_csv_head *head, const pl_reading *reading, parley_error *error) {
+    pl_csv_first first;
+    csv->header = reading->header == PL_HEADER_THERE;
+    if (reading->header != PL_HEADER_AUTO)
+        return PARLEY_OK;
+    parley_status status = pl_csv_first_open(csv->count, reading->label_column, &first, error);
+    if (status == PARLEY_OK)
+        status = pl_csv_walk(csv, head, look_at_field, &first, error);
+    if (status == PARLEY_OK)
+        csv->header = pl_csv_first_is_header(&first);
+    pl_csv_first_close(&first);
+    return status;
+}
+
+parley_status pl_csv_names(pl_csv *csv, pl_csv_head *head, const pl_reading *reading, parley_error *error) {
     first_line first = {0};
     const char *end = pl_csv_record(csv, head, head->text, head->line, look_at_first, &first, error);
     if (!end)
         return error->status;
     parley_status status = find_tail(csv, head, &first, error);
     csv->count = first.fields - csv->tail;
-    csv->header = wanted == PL_HEADER_AUTO ? first.plain >= csv->count && first.named : wanted == PL_HEADER_THERE;
+    if (status == PARLEY_OK)
+        status = find_header(csv, head, reading, error);
     if (status == PARLEY_OK)
         status = pl_take(&csv->columns, csv->count, sizeof *csv->columns, "columns", error);
     if (status != PARLEY_OK)
