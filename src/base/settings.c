@@ -71,6 +71,10 @@ static const pl_setting data_and_method[] = {
     {"categories", PL_CHOICE, FOR_COLUMNS, "enumerate", .choices = "enumerate|hash", .value_name = "KIND",
      .help = "CSV: enumerate gives each category a column of its own; hash chooses its column by a hash",
      AT(categories)},
+    {"min_count", PL_WHOLE, FOR_COLUMNS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
+     .help = "CSV: put the categories of a column that fewer than N rows have together as one; auto: 5 where more than "
+             "half of the column's values differ, otherwise 1",
+     AT(min_count)},
     {"hash_bits", PL_WHOLE, FOR_COLUMNS, "18", 1, 30, .value_name = "B",
      .help = "VW, and CSV with --categories hash: hash into 2^B columns; online: also fold other columns into 2^B",
      AT(hash_bits)},

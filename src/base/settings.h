@@ -61,7 +61,7 @@ struct parley_settings {
     const char *weights;
     /* reading */
     const char *format;
-    uint64_t header, categories, hash_bits, missing, encoding, missing_label, bad_rows; /* the enums above */
+    uint64_t header, categories, hash_bits, missing, min_count, encoding, missing_label, bad_rows; /* the enums above */
     const char *separator, *comment;
     uint64_t skip_lines;
     const char *label_column, *weight_column, *offset_column, *categorical, *labels;

@@ -134,6 +134,7 @@ typedef struct pl_reading {
     const char *columns, *ignore, *missing_words, *interactions; /* the same */
     const char *text_column;                                     /* the same */
     pl_missing missing;
+    uint64_t min_count; /* rows that a category needs; 0: decided by column */
     bool hashed, keep_names;
     bool wide;          /* values are doubles, if the format reads them */
     bool unjudged;      /* they are not judged (precision.h), so they keep their type */

@@ -18,10 +18,10 @@ static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_
                                          &pl_format_vw,  &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {
-    "header",       "separator",     "label_column",  "weight_column", "categorical", "categories", "hash_bits",
-    "missing",      "keep_names",    "labels",        "columns",       "ignore",      "id",         "missing_words",
-    "interactions", "encoding",      "skip_lines",    "comment",       "bad_rows",    "words",      "missing_label",
-    "stop_words",   "min_documents", "max_documents", "ngrams",        "term_values", "text_column"};
+    "header",       "separator",     "label_column",  "weight_column", "categorical", "categories",  "hash_bits",
+    "missing",      "keep_names",    "labels",        "columns",       "ignore",      "id",          "missing_words",
+    "interactions", "encoding",      "skip_lines",    "comment",       "bad_rows",    "words",       "missing_label",
+    "stop_words",   "min_documents", "max_documents", "ngrams",        "term_values", "text_column", "min_count"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -353,6 +353,7 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .interactions = settings->interactions,
         .text_column = settings->text_column,
         .missing = (pl_missing)settings->missing,
+        .min_count = settings->min_count,
         .keep_names = settings->keep_names,
         .id = settings->id,
     };

@@ -126,7 +126,7 @@ static void every_fault_has_its_sentence(void **state) {
                  "t:2: weight \"-1\" in column w is not a finite, non-negative number");
 }
 
-static char told[640];
+static char told[4096];
 
 static void hear(void *user, const char *sentence) {
     (void)user;
@@ -365,6 +365,47 @@ static void labels_may_be_amounts_but_few_are_classes(void **state) {
     parley_data_free(data);
 }
 
+static void rare_categories_are_put_together(void **state) {
+    (void)state;
+    char text[8192], *p = text + sprintf(text, "name,w,y\n");
+    for (unsigned i = 0; i < 90; i++) /* n00 has 10 rows, other names have one or two */
+        p += sprintf(p, "n%02u,w%u,%u\n", i % 9 == 0 ? 0 : i < 80 ? i + 1 : i - 60, i % 3, i % 2);
+    *told = '\0';
+    pl_reading reading = {.format = &pl_format_csv, .tell = hear_all};
+    parley_data *data = parse_string(text, &reading);
+    assert_string_equal(names_of(&data->names), "name=(rare)|name=n00|w=w0|w=w1|w=w2|");
+    assert_non_null(strstr(told, "reading t: categories: name 2 (such as n00), w 3 (such as w0)\n"));
+    assert_non_null(strstr(told,
+                           "reading t: put together as one, (rare): 72 categories of name with fewer than 5 rows; "
+                           "--min-count 1 keeps all\n"));
+    assert_non_null(strstr(data->table, "\"rare\":[\"name\"]"));
+    for (unsigned i = 0; i < 90; i++) {
+        assert_int_equal(data->x.index[2 * i], i % 9 == 0);
+        assert_int_equal(data->x.index[2 * i + 1], 2 + i % 3);
+    }
+    /* A name that the model does not know is as rare as those that it put together. */
+    const pl_reading again = {
+        .format = &pl_format_csv, .model_columns = 5, .names = &data->names, .table = data->table};
+    assert_rows("y,w,name\n1,w1,n00\n0,w2,n05\n0,w7,new\n1,w1,\n", &again, "1|1:1 3:1\n0|0:1 4:1\n0|0:1\n1|3:1\n");
+    parley_data_free(data);
+    reading.min_count = 1;
+    data = parse_string(text, &reading);
+    assert_int_equal(data->names.count, 73 + 3);
+    parley_data_free(data);
+    reading.min_count = 31;
+    data = parse_string(text, &reading);
+    assert_string_equal(names_of(&data->names), "name=(rare)|w=(rare)|");
+    parley_data_free(data);
+    reading = (pl_reading){.format = &pl_format_csv, .categorical = "name"}; /* the user wants all of it */
+    data = parse_string(text, &reading);
+    assert_int_equal(data->names.count, 73 + 3);
+    parley_data_free(data);
+    reading = (pl_reading){.format = &pl_format_csv, .interactions = "name:w", .min_count = 4};
+    data = parse_string(text, &reading);
+    assert_string_equal(names_of(&data->names), "name=(rare)|name=n00|w=w0|w=w1|w=w2|name:w=(rare)|name:w=n00:w0|");
+    parley_data_free(data);
+}
+
 static void rows_show_whether_the_first_line_holds_names(void **state) {
     (void)state;
     static const struct {
@@ -515,6 +556,7 @@ int main(void) {
         cmocka_unit_test(words_for_missing_values_are_found_in_columns_of_numbers),
         cmocka_unit_test(a_model_reads_amounts_as_in_training),
         cmocka_unit_test(labels_may_be_amounts_but_few_are_classes),
+        cmocka_unit_test(rare_categories_are_put_together),
         cmocka_unit_test(rows_show_whether_the_first_line_holds_names),
         cmocka_unit_test(missing_values_are_filled),
         cmocka_unit_test(interactions_are_products),

@@ -231,8 +231,8 @@ static bool read_date(pl_block *block, const pl_field *field, unsigned j) {
 bool pl_csv_word(pl_block *block, unsigned j, const char *text, uint64_t bytes, uint32_t *number) {
     pl_csv *csv = block->state;
     *number = pl_dictionary_find(&csv->words, j, text, bytes);
-    if (*number != PL_NOT_FOUND && csv->matched)
-        *number = csv->map[*number];
+    if (csv->matched && (*number != PL_NOT_FOUND || csv->columns[j].rare))
+        *number = *number != PL_NOT_FOUND ? csv->map[*number] : csv->columns[j].id;
     else if (*number == PL_NOT_FOUND && !csv->matched) {
         if (!pl_dictionary_add(&csv->scratch[block->number].fresh, j, text, bytes, number))
             return pl_csv_no_memory(block);
@@ -517,6 +517,8 @@ static void close_csv(void *closed) {
     pl_free(csv->scratch);
     pl_free(csv->columns);
     pl_free(csv->map);
+    pl_free(csv->word_rows);
+    pl_free(csv->joined);
     pl_free(csv->heading);
     pl_dictionary_free(&csv->words);
     pl_hash_names_close(&csv->hash_names);
@@ -584,8 +586,10 @@ static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parl
         memcpy(out->data, &count, sizeof count);
         memcpy((char *)out->data + *bytes, words.data, count);
         *bytes += count;
-        status = pl_csv_texts_pack(csv, parser, out, bytes, error);
+        status = pl_csv_pack_rows(csv, parser, out, bytes, error);
     }
+    if (status == PARLEY_OK)
+        status = pl_csv_texts_pack(csv, parser, out, bytes, error);
     if (status == PARLEY_OK)
         status = pl_csv_pack_counts(csv, parser, out, bytes, error);
     pl_span_free(&words);
@@ -601,6 +605,8 @@ static parley_status unpack(pl_parser *parser, const char *packed, uint64_t byte
     parley_status status = pl_words_unpack(&csv->words, &csv->hash_names, packed, count, error);
     packed += count;
     if (status == PARLEY_OK)
+        status = pl_csv_unpack_rows(csv, packed - count, count, &packed, error);
+    if (status == PARLEY_OK)
         status = pl_csv_texts_unpack(csv, &packed, error);
     return status == PARLEY_OK ? pl_csv_unpack_counts(csv, packed, (uint64_t)(end - packed), error) : status;
 }
@@ -609,7 +615,7 @@ static const char *const settings[] = {
     "header",        "separator",     "label_column",  "weight_column", "categorical", "categories",  "hash_bits",
     "missing",       "columns",       "missing_words", "keep_names",    "ignore",      "id",          "interactions",
     "comment",       "encoding",      "missing_label", "skip_lines",    "bad_rows",    "text_column", "stop_words",
-    "min_documents", "max_documents", "words",         "ngrams",        "term_values", NULL};
+    "min_documents", "max_documents", "words",         "ngrams",        "term_values", "min_count",   NULL};
 
 const pl_format pl_format_csv = {
     .name = "csv",

@@ -2,8 +2,8 @@
  * columns, csv_roles.c decides what they are, csv_decimals.c how their numbers are written (amounts.c reads one),
  * csv_tell.c reports it, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills
  * missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column, csv_rows.c leaves rows out,
- * csv_terms.c reads columns of text, csv_text.c converts the encoding, and csv_finish.c gives columns their final
- * numbers and names. */
+ * csv_terms.c reads columns of text, csv_text.c converts the encoding, csv_header.c looks for names, csv_rare.c puts
+ * rare categories together, and csv_finish.c gives columns their final numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -166,7 +166,11 @@ typedef struct pl_csv {
      * if matched, else from the order by column and text. */
     pl_dictionary words;
     uint32_t *map;
-    char *heading; /* the first line if it holds names, which other inputs may repeat */
+    uint64_t min_count;  /* rows of a category that is not rare; 0: decided by column */
+    uint64_t *word_rows; /* by word: rows that have it, of all ranks; NULL: not counted yet */
+    uint64_t word_rows_count;
+    uint32_t *joined; /* by word: the one that stands for it, itself unless it is rare; NULL: not decided */
+    char *heading;    /* the first line if it holds names, which other inputs may repeat */
     uint64_t heading_bytes;
     pl_reading look; /* what to leave out above it */
     unsigned blocks;
@@ -337,6 +341,14 @@ bool pl_csv_texts_dropped(const pl_csv *csv, uint32_t word);
 void pl_csv_texts_place(pl_csv *csv, uint32_t word, uint64_t column);
 parley_status pl_csv_texts_finish(pl_csv *csv, pl_parser *parser, parley_data *data, parley_error *error);
 void pl_csv_texts_close(pl_csv *csv);
+/* Appends the rows of each word on this rank, in the order of the words, or nothing if they are not counted. */
+parley_status pl_csv_pack_rows(pl_csv *csv, const pl_parser *parser, pl_span *out, uint64_t *bytes,
+                               parley_error *error);
+/* Adds those of a rank, whose words are known already. */
+parley_status pl_csv_unpack_rows(pl_csv *csv, const char *packed_words, uint64_t word_bytes, const char **packed,
+                                 parley_error *error);
+/* Decides which categories are rare, and reports the categories of each column (csv_rare.c). */
+parley_status pl_csv_join_rare(pl_csv *csv, const pl_parser *parser, const char *path, parley_error *error);
 
 /* Gives columns their final numbers and names (csv_finish.c). */
 parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *error);

@@ -420,6 +420,9 @@ static parley_status set_hashes(pl_csv *csv, const pl_reading *reading, const ch
                        "--%s has no effect: the categories of %s are not hashed; add "
                        "--categories hash",
                        reading->keep_names ? "keep-names" : "hash-bits", path);
+    if (csv->hashed && reading->min_count > 0 && !reading->model_columns)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--min-count has no effect: the categories of %s are hashed; leave out --categories hash", path);
     csv->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
     csv->hash_names.bits = bits;
     return PARLEY_OK;
@@ -487,6 +490,7 @@ static parley_status check_first_line(const pl_csv *csv, const pl_csv_head *head
 /* Finds out what the columns are. Sets `head->body` to the first row. */
 static parley_status inspect(pl_csv *csv, pl_csv_head *head, const pl_reading *reading, parley_error *error) {
     csv->unlabelled = reading->unlabelled;
+    csv->min_count = reading->min_count;
     csv->refuse_missing = reading->missing == PL_MISSING_REFUSED;
     csv->tell = reading->tell;
     csv->warn = reading->warn;

@@ -59,7 +59,8 @@ static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t
     return status;
 }
 
-/* Puts the columns in their final order. `words` are ranked; those of classes are `count` words from `classes`. */
+/* Puts the columns in their final order. The `total` words that stand for themselves are ranked; those of classes are
+ * `count` words from `classes`. */
 static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_t total, uint64_t classes,
                                  uint64_t count, parley_error *error) {
     const pl_csv *csv = parser->state;
@@ -71,6 +72,8 @@ static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_
         bool class = i >= classes && i < classes + count;
         to[words[i].number] = (uint32_t)(class ? i - classes : i < classes ? i : i - count);
     }
+    for (uint64_t i = 0; i < csv->words.count && csv->joined; i++)
+        to[i] = to[csv->joined[i]];
     renumbering work = {parser->index.data, parser->entries, to};
     if (!csv->hashed) /* hashed data have the numeric columns first, in order */
         pl_pool_run(parser->pool, renumber, &work, (unsigned)((parser->entries + TASK_ENTRIES - 1) / TASK_ENTRIES));
@@ -89,7 +92,7 @@ static parley_status finish_words(pl_parser *parser, parley_data *data, parley_e
     if (status != PARLEY_OK)
         return status;
     for (uint32_t i = 0; i < csv->words.count; i++)
-        if (!pl_csv_texts_dropped(csv, i))
+        if ((!csv->joined || csv->joined[i] == i) && !pl_csv_texts_dropped(csv, i))
             words[total++] = (ranked){pl_dictionary_word(&csv->words, i), csv->words.words[i].kind, i};
     if (total > 0)
         qsort(words, total, sizeof *words, by_column_and_text);
@@ -123,6 +126,10 @@ parley_status pl_csv_finish(pl_parser *parser, parley_data *data, parley_error *
     if (status != PARLEY_OK)
         return status;
     const char *path = data ? data->path : parser->source ? pl_source_name(parser->source) : "";
+    if (data)
+        status = pl_csv_join_rare(csv, parser, path, error);
+    if (status != PARLEY_OK)
+        return status;
     pl_csv_tell_skipped(csv, path);
     pl_csv_tell_missing(csv, path);
     if (csv->matched || !data)

@@ -22,10 +22,18 @@ static bool add_word(pl_csv *csv, unsigned j, pl_name word, uint32_t to) {
     return true;
 }
 
+/* Is this the category of the column, whose name has `length` bytes, that stands for rare words? */
+static bool is_rare(const pl_treatment *treatment, pl_name name, uint64_t length) {
+    static const char rare[] = PL_TABLE_RARE;
+    return treatment && treatment->rare && name.bytes == length + sizeof rare &&
+           memcmp(name.text + length + 1, rare, sizeof rare - 1) == 0;
+}
+
 /* Takes the categories of column j from the names of the model. Returns false if memory runs out. */
 static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
     const pl_names *names = match->reading->names;
     pl_csv_column *column = &csv->columns[j];
+    const pl_treatment *treatment = pl_table_find(&csv->table, column->name);
     uint64_t length = strlen(column->name);
     for (uint64_t i = 0; i < names->count; i++) {
         pl_name name = pl_names_at(names, i);
@@ -33,6 +41,10 @@ static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
             continue;
         column->role = column->role == PL_IGNORED ? PL_CATEGORIES : column->role;
         match->found[i] = true;
+        if (is_rare(treatment, name, length) && column->role == PL_CATEGORIES) {
+            column->rare = true;
+            column->id = (uint32_t)i;
+        }
         if (!add_word(csv, j, (pl_name){name.text + length + 1, name.bytes - length - 1}, (uint32_t)i))
             return false;
     }

@@ -332,15 +332,16 @@ parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *erro
                       .indicated = csv->indicated,
                       .missing_words = csv->missing_words,
                       .interactions = csv->interactions};
-    parley_status status = pl_take(&table.columns, csv->count, sizeof *table.columns, "the table's columns", error);
-    for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
+    parley_status status =
+        pl_take(&table.columns, all_columns(csv), sizeof *table.columns, "the table's columns", error);
+    for (unsigned j = 0; j < all_columns(csv) && status == PARLEY_OK; j++) {
         pl_csv_column *column = &csv->columns[j];
         bool filled = column->fill != PL_FILL_ZERO;
         bool usual = !filled && column->decimals == PL_DECIMAL_POINT && !column->amounts;
         bool plain = (column->role == PL_CATEGORIES && !column->rare) || column->role == PL_TEXTS ||
                      (column->role == PL_NUMBERS && usual);
         bool number = column->role != PL_CATEGORIES && column->role != PL_DATES && column->role != PL_IGNORED;
-        if (plain)
+        if (plain || (j >= csv->count && !column->rare))
             continue;
         table.columns[table.count++] = (pl_treatment){.name = column->name,
                                                       .role = column->role,

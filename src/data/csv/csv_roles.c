@@ -91,7 +91,8 @@ static bool is_identifier(const pl_csv *csv, const pl_csv_column *column, const 
     if (column->categorical || column->chosen)
         return false;
     if (survey->repeats) /* words that nearly all differ show nothing about other rows either */
-        return !csv->hashed && values >= LEAST_NEARLY && survey->numbers == 0 && 10 * survey->distinct >= 9 * values;
+        return !csv->hashed && csv->min_count == 0 && values >= LEAST_NEARLY && survey->numbers == 0 &&
+               10 * survey->distinct >= 9 * values;
     if (column->unnamed)
         return values > 1;
     if (values < LEAST_DIFFERENT)

@@ -45,7 +45,7 @@ static void tell_list(char *sentence, size_t size, size_t prefix, const list *li
 }
 
 typedef struct lists {
-    list texts, different, nearly, mixed, dates, ambiguous, clocks, commas, groups, amounts, bounds;
+    list texts, different, nearly, mixed, dates, ambiguous, clocks, commas, groups, amounts, bounds, hashed;
 } lists;
 
 static void list_date(const pl_csv_column *column, const pl_csv_survey *survey, lists *lists) {
@@ -73,6 +73,8 @@ static void list_role(const pl_csv *csv, unsigned j, lists *lists) {
     if ((column->role == PL_IGNORED && !column->dropped) || (column->role == PL_CATEGORIES && !column->categorical))
         if (pl_csv_mixes_units(csv, j, units, sizeof units))
             list_column(&lists->mixed, column->name, "", units);
+    if (column->role == PL_CATEGORIES && csv->hashed)
+        list_column(&lists->hashed, column->name, "such as ", survey->example);
     if (column->role == PL_DATES)
         list_date(column, survey, lists);
     if (!is_read_as_number(csv, j))
@@ -97,10 +99,12 @@ void pl_csv_tell_roles(const pl_csv *csv, const pl_reading *reading, const char 
     snprintf(keeps, sizeof keeps, "left out, because all values differ (--columns or --categorical keeps %s)",
              lists.different.count == 1 ? "it" : "them");
     tell_list(sentence, size, prefix, &lists.different, keeps);
-    snprintf(keeps, sizeof keeps, "left out, because nearly all values differ (--columns or --categorical keeps %s)",
+    snprintf(keeps, sizeof keeps,
+             "left out, because nearly all values differ (--categorical or --min-count 1 keeps %s)",
              lists.nearly.count == 1 ? "it" : "them");
     tell_list(sentence, size, prefix, &lists.nearly, keeps);
     tell_list(sentence, size, prefix, &lists.mixed, "not read as numbers, because the units differ; use one unit");
+    tell_list(sentence, size, prefix, &lists.hashed, "hashed as categories");
     tell_list(sentence, size, prefix, &lists.dates,
               lists.dates.count == 1 ? "read as a date, in years since 2000" : "read as dates, in years since 2000");
     tell_list(sentence, size, prefix, &lists.ambiguous,
