@@ -206,7 +206,7 @@ PARLEY_API parley_status parley_data_from_dense(uint64_t rows, uint64_t columns,
  * Messages count rows from `first`. */
 PARLEY_API parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint64_t rows, uint64_t columns,
                                               const unsigned char *dropped, uint64_t first, int64_t *lengths,
-                                              uint32_t *index, float *value, uint64_t *entries, parley_error *error);
+                                              uint32_t *index, double *value, uint64_t *entries, parley_error *error);
 
 /* The arrays of a data set: rows + 1 offsets, the column ids and values of the entries, and the labels and weights of
  * the rows. They stay valid until parley_data_free. */

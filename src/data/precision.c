@@ -177,23 +177,31 @@ static unsigned name_columns(const pl_bands *bands, parley_data *data) {
     return count;
 }
 
-static void make_narrow(parley_data *data) {
-    const double *from = data->spans[VALUE].data;
-    float *to = data->spans[VALUE].data;
-    for (uint64_t e = 0; e < data->x.nonzeros; e++) {
+/* In the memory of the doubles, unless they are in a mapped cache. */
+static parley_status make_narrow(parley_data *data, parley_error *error) {
+    const pl_matrix *x = &data->x;
+    pl_span *span = &data->spans[VALUE];
+    uint64_t first = x->start[0], count = x->start[x->rows] - first;
+    const double *from = x->values.wide + first;
+    if (!span->data && !pl_span_reserve(span, (count + 1) * sizeof(float)))
+        return pl_fail_memory(error, "values", count * sizeof(float));
+    char *to = span->data;
+    for (uint64_t e = 0; e < count; e++) {
         float value = (float)from[e];
-        memcpy(to + e, &value, sizeof value); /* into the memory of an earlier double */
+        memcpy(to + e * sizeof value, &value, sizeof value);
     }
-    pl_span_trim(&data->spans[VALUE], data->x.nonzeros * sizeof *to);
-    data->x.values = (pl_values){.narrow = data->spans[VALUE].data};
+    pl_span_trim(span, count * sizeof(float));
+    data->x.values = pl_values_before((pl_values){.narrow = span->data}, first);
+    return PARLEY_OK;
 }
 
-void pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again) {
+parley_status pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again,
+                                  parley_error *error) {
     *again = false;
     for (uint64_t i = 0; i < bands->count && !data->read_wide; i++)
         *again |= is_near(bands, i);
-    if (data->read_wide && name_columns(bands, data) == 0 && !beyond && data->x.values.wide)
-        make_narrow(data);
+    bool needless = data->read_wide && name_columns(bands, data) == 0 && !beyond;
+    return needless && data->x.values.wide ? make_narrow(data, error) : PARLEY_OK;
 }
 
 parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *error) {
@@ -209,7 +217,7 @@ parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *
     if (status == PARLEY_OK)
         status = pl_bands_measure(&bands, data, error);
     if (status == PARLEY_OK)
-        pl_precision_decide(&bands, pl_is_beyond_floats(data), data, again);
+        status = pl_precision_decide(&bands, pl_is_beyond_floats(data), data, again, error);
     pl_bands_close(&bands);
     pl_free(sample);
     return status;

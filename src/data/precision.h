@@ -35,7 +35,8 @@ void pl_bands_close(pl_bands *bands);
 bool pl_is_beyond_floats(const parley_data *data);
 /* Decides by the ranges in all rows, and `beyond` of all rows. Doubles that are not needed become floats. `*again`: the
  * data must be read again as doubles, because floats may have blurred a column. */
-void pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again);
+parley_status pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again,
+                                  parley_error *error);
 /* The whole for data of which this process has all rows. */
 parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *error);
 

@@ -47,17 +47,15 @@ static bool find_vector(const unsigned char *row, uint64_t bytes, vector *out) {
 }
 
 /* Converts the values and the column ids. Returns how many of the values are 0, and sets *finite. */
-static uint64_t convert(const vector *from, uint32_t *index, float *value, bool *finite) {
-    uint32_t zeros = 0, wrong = 0;
+static uint64_t convert(const vector *from, uint32_t *index, double *value, bool *finite) {
+    const uint64_t infinite = (uint64_t)0x7ff << 52;
+    uint64_t zeros = 0, wrong = 0;
+    memcpy(value, from->value, from->count * sizeof *value);
     for (uint64_t i = 0; i < from->count; i++) {
-        double wide;
-        memcpy(&wide, from->value + i * sizeof wide, sizeof wide);
-        float narrow = (float)wide;
-        uint32_t bits;
-        memcpy(&bits, &narrow, sizeof bits);
-        value[i] = narrow;
-        zeros += narrow == 0;
-        wrong |= (bits & 0x7f800000) == 0x7f800000;
+        uint64_t bits;
+        memcpy(&bits, &value[i], sizeof bits);
+        zeros += value[i] == 0;
+        wrong |= (bits & infinite) == infinite;
     }
     if (from->sparse)
         memcpy(index, from->index, from->count * sizeof *index);
@@ -69,7 +67,7 @@ static uint64_t convert(const vector *from, uint32_t *index, float *value, bool 
 }
 
 /* Drops zeros and the columns that are marked; returns how many entries are left. */
-static uint64_t drop(uint64_t count, const unsigned char *dropped, uint32_t *index, float *value) {
+static uint64_t drop(uint64_t count, const unsigned char *dropped, uint32_t *index, double *value) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
         index[kept] = index[i];
@@ -88,7 +86,7 @@ static bool below(const uint32_t *index, uint64_t count, uint64_t columns) {
 
 parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint64_t rows, uint64_t columns,
                                    const unsigned char *dropped, uint64_t first, int64_t *lengths, uint32_t *index,
-                                   float *value, uint64_t *entries, parley_error *error) {
+                                   double *value, uint64_t *entries, parley_error *error) {
     const unsigned char *data = bytes;
     *entries = 0;
     for (uint64_t row = 0; row < rows; row++) {
@@ -106,8 +104,7 @@ parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint6
         uint64_t zeros = convert(&one, index + *entries, value + *entries, &finite), count = one.count;
         if (!finite)
             return pl_fail(error, PARLEY_BAD_INPUT,
-                           "row %llu of the partition: a feature is NaN, infinite or beyond the range of float32; drop "
-                           "such rows, impute them, or scale the column",
+                           "row %llu of the partition: a feature is NaN or infinite; drop such rows, or impute them",
                            number);
         if (!below(index + *entries, count, columns))
             return pl_fail(error, PARLEY_BAD_INPUT,

@@ -10,6 +10,7 @@
 
 #include "data/cache.h"
 #include "data/format.h"
+#include "data/precision.h"
 #include "data/read.h"
 #include "engine/agree.h"
 #include "shard/partition.h"
@@ -313,6 +314,13 @@ static parley_status check_numbered(const parley_data *data, parley_error *error
                    data->path);
 }
 
+/* Judges the values of one process. Other programs write doubles into caches. */
+static parley_status judge_own(parley_data *data, parley_error *error) {
+    bool again;
+    data->read_wide = true;
+    return pl_precision_settle(data, &again, error);
+}
+
 /* Reads rows that only this rank has. */
 static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool,
                               parley_data **out, parley_error *error) {
@@ -352,7 +360,10 @@ static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const 
     pl_free(all);
     if (status == PARLEY_OK && row == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rank has a row", inputs->title);
-    return status == PARLEY_OK ? pl_precision_of_ranks(engine, data, &again, error) : status;
+    if (status != PARLEY_OK)
+        return status;
+    data->read_wide = true;
+    return pl_precision_of_ranks(engine, data, &again, error);
 }
 
 static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {
@@ -400,6 +411,8 @@ parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigne
                                     : read_shared(engine, words, count, &as, pool, &inputs, out, error);
     if (status == PARLEY_OK && engine->ranks > 1)
         status = pl_spread_measure(engine, *out, error);
+    else if (status == PARLEY_OK && own)
+        status = judge_own(*out, error);
     pl_inputs_close(&inputs);
     if (status != PARLEY_OK) {
         parley_data_free(*out);

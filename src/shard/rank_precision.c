@@ -75,7 +75,7 @@ parley_status pl_precision_of_ranks(pl_engine *engine, parley_data *data, bool *
     if (status == PARLEY_OK && bands.count > 0)
         status = join_bands(engine, &bands, error);
     if (status == PARLEY_OK)
-        pl_precision_decide(&bands, sums[2] > 0, data, again);
+        status = pl_precision_decide(&bands, sums[2] > 0, data, again, error);
     pl_bands_close(&bands);
     pl_free(sample);
     return status;

@@ -140,7 +140,7 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     pl_say(run, "data: %llu rows, %llu columns, %llu non-zeros%s%s", (unsigned long long)pl_all_rows(data),
            (unsigned long long)data->x.columns, (unsigned long long)pl_all_nonzeros(data),
            !pl_is_wide(data)       ? ""
-           : data->wide_columns[0] ? ", in 64 bits because of "
+           : data->wide_columns[0] ? ", in 64 bits because of column "
                                    : ", in 64 bits",
            pl_is_wide(data) ? data->wide_columns : "");
     for (unsigned i = 0; i < description.lines; i++)

@@ -103,3 +103,28 @@ def test_constant_columns_get_no_coefficient(spark):
         ours = parley.spark.LogisticRegression(**words, **TIGHT).fit(df)
         theirs = classification.LogisticRegression(**words, tol=1e-14, maxIter=1000).fit(df)
         assert np.abs(numbers(ours) - numbers(theirs)).max() < 1e-5, words
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_times_in_seconds_keep_their_digits(spark, sparse):
+    """Spark's normal equations lose digits in such columns, so that the oracle has the times from their first one on."""
+    from pyspark.ml.linalg import Vectors
+
+    random = np.random.default_rng(4)
+    t, x = np.round(600 * random.random(400), 3), random.normal(size=400)
+    y = 0.02 * t + 2 * x + random.normal(0, 0.1, 400)
+    labels = (y - y.mean() + random.normal(0, 3, 400) > 0).astype(float)
+
+    def frame(shift):
+        rows = zip(t + shift, x, y, labels)
+        return spark.createDataFrame(
+            [(Vectors.sparse(3, [0, 2], [a, b]) if sparse else Vectors.dense([a, 0.0, b]), float(c), float(d))
+             for a, b, c, d in rows], ["features", "number", "label"]).repartition(3)  # fmt: skip
+
+    for name, module, label, words in (("LinearRegression", regression, "number", {}),
+                                       ("LogisticRegression", classification, "label", {"regParam": 0.001})):  # fmt: skip
+        theirs = getattr(module, name)(labelCol=label, **words, **TIGHT).fit(frame(0.0))
+        ours = getattr(parley.spark, name)(labelCol=label, **words, **TIGHT).fit(frame(1.7e9))
+        error = np.abs(ours.coefficients.toArray() / np.where(theirs.coefficients.toArray(), theirs.coefficients.toArray(), 1)
+                       - (theirs.coefficients.toArray() != 0))
+        assert error.max() < 1e-4, (name, ours.coefficients, theirs.coefficients)

@@ -231,7 +231,7 @@ class _Converter:
 
         ends = _offsets(column)
         rows, room = len(column), int(ends[-1] - ends[0]) // 8
-        lengths, index, value = np.empty(rows, np.int64), np.empty(room, np.uint32), np.empty(room, np.float32)
+        lengths, index, value = np.empty(rows, np.int64), np.empty(room, np.uint32), np.empty(room, np.float64)
         used = np.zeros(1, np.uint64)
         dropped = np.bincount(left_out, minlength=size).astype(np.uint8) if left_out else None
         outputs = [array.ctypes.data for array in (lengths, index, value, used)]
@@ -335,21 +335,20 @@ class Rows:
             return self.converter(features, self.size, self.left_out, self.rows)
         sizes, lengths, index, value = _vectors(features)
         self._check_sizes(sizes)
-        narrow = value.astype(np.float32)
-        if not np.isfinite(narrow).all():
-            wrong = np.repeat(np.arange(len(lengths)), lengths)[~np.isfinite(narrow)][0]
+        if not np.isfinite(value).all():
+            wrong = np.repeat(np.arange(len(lengths)), lengths)[~np.isfinite(value)][0]
             raise BadRows(
-                f"row {self.rows + int(wrong) + 1} of the partition: a feature is NaN, infinite or beyond the range of "
-                "float32; drop such rows, impute them, or scale the column"
+                f"row {self.rows + int(wrong) + 1} of the partition: a feature is NaN or infinite; drop such rows, or "
+                "impute them"
             )
-        if len(narrow) and (self.left_out or np.count_nonzero(narrow) < len(narrow)):
-            kept = narrow != 0
+        if len(value) and (self.left_out or np.count_nonzero(value) < len(value)):
+            kept = value != 0
             if self.left_out:
                 kept &= ~np.isin(index, self.left_out)
             rows = np.repeat(np.arange(len(lengths)), lengths)[kept]
             lengths = np.bincount(rows, minlength=len(lengths)).astype(np.int64)
-            index, narrow = index[kept], narrow[kept]
-        return lengths, index, narrow
+            index, value = index[kept], value[kept]
+        return lengths, index, value
 
     def _check_sizes(self, sizes) -> None:
         self.size = int(sizes[0]) if self.size is None else self.size
@@ -395,7 +394,8 @@ class Rows:
             tensors.append(("weight", "F64", 8, self.weights))
         tensors.append(("index", "U32", 4, self.index))
         if not self.ones:
-            tensors.append(("value", "F32", 4, self.value))
+            narrow = _as_floats(self.value)  # the ranks judge whether they need doubles
+            tensors.append(("value", "F32", 4, narrow) if narrow else ("value", "F64", 8, self.value))
         header = {"__metadata__": {"format": "parley-data-1", "rows": str(self.rows), "columns": str(self.size),
                                    "nonzeros": str(self.nonzeros)}}  # fmt: skip
         at = 0
@@ -413,6 +413,19 @@ class Rows:
         # A rank need not copy what nobody can change.
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         return file
+
+
+def _as_floats(parts: list):
+    """The values as 32-bit floats, or None if that changes one. The parts are given up."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        if not all((part.astype(np.float32) == part).all() for part in parts):
+            return None
+    narrow = []
+    while parts:
+        narrow.append(parts.pop(0).astype(np.float32))
+    return narrow
 
 
 def _write(out, data) -> None:
