@@ -10,7 +10,6 @@ from ._documented import documented
 from ._estimator import Classifier, OneVersusRest
 from ._links import probabilities
 
-_SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
@@ -98,7 +97,6 @@ class LogisticRegression(Probable):
     }
     _only = {
         "solver": (_SOLVERS, "this is not a solver of scikit-learn"),
-        "intercept_scaling": _SCALING["intercept_scaling"],
     }
 
     def __init__(
@@ -148,7 +146,6 @@ class LinearSVC(OneVersusRest):
         "penalty": (("l2", "l1"), "there are no other penalties"),
         "loss": (("squared_hinge", "hinge"), "there are no other losses of this kind"),
         "multi_class": (("ovr",), "each class is fitted against the rest"),
-        "intercept_scaling": _SCALING["intercept_scaling"],
     }
 
     def __init__(

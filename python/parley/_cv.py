@@ -238,7 +238,10 @@ class LogisticRegressionCV(Probable):
         "l1_ratios_": ("ndarray of shape (n_l1_ratios,)", "The L1 shares that were tried."),
         "scores_": ("ndarray of shape (n_folds, n_l1_ratios, n_cs)", "Scores on the folds."),
     }
-    _only = LogisticRegression._only
+    _only = {
+        **LogisticRegression._only,
+        "intercept_scaling": ((1,), "the intercept of a path is the coefficient of a column of ones"),
+    }
     _exact = 1e-13
 
     def __init__(

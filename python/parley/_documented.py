@@ -24,7 +24,10 @@ PARAMETERS = {
         "most this fraction of its value at w = 0.",
     ),
     "fit_intercept": ("bool", "Whether to fit an intercept."),
-    "intercept_scaling": ("float", "Only 1: the intercept is the coefficient of a column of ones."),
+    "intercept_scaling": (
+        "float",
+        "Value of the column whose coefficient makes a penalised intercept: the larger, the less it is penalised.",
+    ),
     "class_weight": (
         "dict, 'balanced' or None",
         "Weights of classes by label; 'balanced': all classes get the same total weight.",

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from . import _offsets, _run
+from . import _limits, _offsets, _run
 from ._compat import Tagged, check_labels, class_weights, distinct, validate
 from ._data import Frame, Table, framed, from_arrays
 from ._report import Reported
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 FLOATS = (np.float64, np.float32)
+_LOOSE = 0.1  # the largest gap: from 1 on, a model of zeros would do
 SMALL = 20_000  # values in a table up to which a fit costs little, however exact it is
 
 
@@ -113,6 +114,7 @@ class Linear(Reported, Tagged, BaseEstimator):
                 setattr(self, name, value)
 
     def _refuse(self) -> None:
+        _limits.check(self)
         for name, (accepted, why) in self._only.items():
             value = getattr(self, name)
             if value not in accepted:
@@ -123,14 +125,17 @@ class Linear(Reported, Tagged, BaseEstimator):
         """The gap at which the run ends. Small tables are solved further than `tol`, because coefficients are accurate
         only to the root of the gap, and a row of weight 2 should give the same ones as two rows."""
         small = self._exact is not None and getattr(self, "_values", np.inf) <= SMALL
-        if not 0 <= self.tol <= 1:
-            raise ValueError(f"tol={self.tol}: the relative gap must be between 0 and 1")
-        return min(self.tol, self._exact) if small else self.tol
+        return min(self.tol, self._exact) if small else min(self.tol, _LOOSE)
+
+    def _most_rounds(self) -> int | None:
+        """`max_iter`, and 1 for 0: without a round there is no model."""
+        most = getattr(self, "max_iter", None)
+        return None if most is None else max(1, int(most))
 
     def _method(self) -> dict[str, Any]:
         """Settings of the method, as opposed to the problem."""
         return {
-            "gap": self._gap(), "rounds": getattr(self, "max_iter", None), "threads": _run.threads(self.n_jobs),
+            "gap": self._gap(), "rounds": self._most_rounds(), "threads": _run.threads(self.n_jobs),
             "seed": seed(getattr(self, "random_state", None)), "preset": self.preset, "workers": self.workers,
             "local_steps": self.local_steps,
         }  # fmt: skip
@@ -163,6 +168,9 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
         """Runs the core on checked arrays."""
+        scaling = float(getattr(self, "intercept_scaling", 1.0))
+        if scaling != 1 and problem["intercept"] == "penalised":
+            return self._solve_scaled(X, y, weight, problem, outputs, labels, scaling)
         if problem["loss"] == "squared" and not sp.issparse(X):
             return self._solve_table(X, y, weight, problem)[0]
         frame = framed(X, y, problem["loss"], problem["intercept"])
@@ -176,6 +184,14 @@ class Linear(Reported, Tagged, BaseEstimator):
         coef, intercept = _run.coefficients(model)
         coef = coef[:, :columns]
         return Fit(coef, frame.outside(coef, intercept), summary, log, watch.caught)
+
+    def _solve_scaled(
+        self, X: Any, y: Any, weight: Any, problem: dict, outputs: int, labels: Any, scaling: float
+    ) -> Fit:
+        """A penalised intercept is the coefficient of a column of `scaling`, times `scaling`."""
+        beside = _offsets.beside(X, np.full(X.shape[0], scaling, X.dtype)).astype(X.dtype, copy=False)
+        fit = self._solve(beside, y, weight, {**problem, "intercept": "none"}, outputs, labels)
+        return fit._replace(coef=fit.coef[:, :-1], intercept=scaling * fit.coef[:, -1])
 
     def _solve_table(self, X: np.ndarray, y: Any, weight: Any, problem: dict) -> tuple[Fit, Any]:
         """Runs the core on a table in memory. Returns also the handle of the model."""

@@ -18,8 +18,6 @@ from ._documented import documented
 from ._estimator import Fit, Regressor
 from ._glm import Deviance, Problem, refined, small, solved
 
-_SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
-
 
 class _Scales:
     """Fits with the loss `huber` at given scales, each started from the one before. A call returns the slope of the
@@ -32,6 +30,7 @@ class _Scales:
         self.data = estimator._data(self.frame.X, self.frame.y, weight)
         self.start = estimator._start("huber", self.frame)
         self.fits: list[Fit] = []
+        self.rounds = 0
         self.off = np.zeros(0)
 
     def __call__(self, scale: float) -> float:
@@ -40,12 +39,15 @@ class _Scales:
             "loss": "huber", "huber_width": own.epsilon * scale, "lambda": own.alpha * scale / weights,
             "intercept": free(own.fit_intercept),
         }  # fmt: skip
-        watch = _run.Watch(own.verbose)
-        self.start, summary, log = _run.train(self.data, {**problem, **own._method()}, self.start, watch)
+        watch, method = _run.Watch(own.verbose), own._method()
+        if method["rounds"] is not None:
+            method["rounds"] -= self.rounds
+        self.start, summary, log = _run.train(self.data, {**problem, **method}, self.start, watch)
+        self.rounds += summary["rounds"]
         coef, intercept = _run.coefficients(self.start)
         self.fits.append(Fit(coef, intercept, summary, log, watch.caught))
         self.off = np.abs(safe_sparse_dot(self.frame.X, coef[0]) + intercept[0] - self.frame.y)
-        if watch.caught is not None:
+        if watch.caught is not None or self.rounds >= (own._most_rounds() or np.inf):
             raise _Stopped
         outside = self.off > own.epsilon * scale
         return float(self.weight @ np.where(outside, 1 - own.epsilon**2, 1 - (self.off / scale) ** 2) / weights)
@@ -91,7 +93,7 @@ class _Scales:
 
 
 class _Stopped(Exception):
-    """The last fit was stopped by its callback."""
+    """The last fit was stopped by its callback, or there are no rounds for another one."""
 
 
 def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Fit, float, np.ndarray]:
@@ -100,12 +102,14 @@ def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) ->
     spread = float(np.median(np.abs(y - np.median(y)))) or float(np.std(y)) or 1.0
     least = 10 * np.finfo(float).eps * max(spread, float(np.abs(y).max()))
     scale = max(least, getattr(estimator, "scale_", spread) if estimator.warm_start else spread)
+    stopped = {}
     try:
         scale = scales.solve(scale, least)
     except _Stopped:
         scale = scales.best(scale)
+        stopped = {"stop": "rounds", "relative_gap": np.nan} if scales.fits[-1].caught is None else {}
     fit = scales.fits[-1]
-    summary = {**fit.summary, "rounds": sum(one.summary["rounds"] for one in scales.fits)}
+    summary = {**fit.summary, **stopped, "rounds": scales.rounds}
     log = np.concatenate([one.log for one in scales.fits])
     intercept = scales.frame.outside(fit.coef, fit.intercept)
     return Fit(fit.coef, intercept, summary, log, fit.caught), scale, scales.off
@@ -480,7 +484,6 @@ class LinearSVR(Regressor):
 
     _array = True
     _only = {
-        **_SCALING,
         "loss": (("epsilon_insensitive", "squared_epsilon_insensitive"), "there are no other losses of this kind"),
     }
 
@@ -539,8 +542,6 @@ class QuantileRegressor(Regressor):
         self._keep(locals())
 
     def _problem(self, weights: float) -> dict[str, Any]:
-        if not self.alpha >= 0:
-            raise ValueError(f"alpha is {self.alpha}; it must be 0 or more")
         penalty = {"lambda": self.alpha, "l1_ratio": 1.0} if self.alpha > 0 else {"lambda": 0.0}
         return {"loss": "quantile", "quantile": self.quantile, **penalty, "intercept": free(self.fit_intercept)}
 
@@ -584,12 +585,30 @@ class HuberRegressor(Regressor):
     ) -> None:  # fmt: skip
         self._keep(locals())
 
+    def _iterations(self, rounds: int) -> int:
+        return self._summary["rounds"]
+
     def _loss(self) -> str:
         return "huber"
 
+    def _settled(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit | None:
+        """The model of the last fit, if no slope of the objective is above `tol` there."""
+        if not self.warm_start or len(getattr(self, "coef_", ())) != X.shape[1] or not hasattr(self, "run_"):
+            return None
+        weight = np.ones(len(y)) if weight is None else weight
+        z = (y - X @ self.coef_ - self.intercept_) / self.scale_
+        slope = -2 * weight * np.clip(z, -self.epsilon, self.epsilon)
+        slopes = [*(X.T @ slope + 2 * self.alpha * self.coef_), slope.sum() if self.fit_intercept else 0.0]
+        slopes.append(weight @ np.where(np.abs(z) > self.epsilon, 1 - self.epsilon**2, 1 - z**2))
+        if not np.abs(slopes).max() <= self.tol:
+            return None
+        self.outliers_ = np.abs(z) > self.epsilon
+        summary = {**self._summary, "rounds": 0, "stop": "converged"}
+        return Fit(self.coef_[None], np.array([self.intercept_]), summary, self.run_)
+
     def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
-        if not self.epsilon >= 1.0:
-            raise ValueError(f"epsilon is {self.epsilon}; it must be at least 1")
+        if (settled := self._settled(X, y, weight)) is not None:
+            return settled
         fit, self.scale_, off = _scaled(self, X, y, weight)
         self.outliers_ = off > self.epsilon * self.scale_
         return fit

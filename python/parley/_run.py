@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -129,6 +131,18 @@ def _summary(raw: Any) -> dict[str, Any]:
     return {**values, "explain": explained} if explained else values
 
 
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Names settings, where the core's sentences name options of the command line."""
+    try:
+        yield
+    except ValueError as refused:
+        raise ValueError(_OPTION.sub(lambda option: option[1].replace("-", "_"), str(refused))) from None
+
+
 def train(
     data: Data | Table, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None
 ) -> tuple[Any, dict, np.ndarray]:
@@ -137,7 +151,8 @@ def train(
     raw = ffi.new("parley_summary *")
     call = "parley_train_table" if isinstance(data, Table) else "parley_train_from"
     try:
-        model = make("model", call, data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,))
+        with _in_python():
+            model = make("model", call, data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,))
     finally:
         log = watch.close()
     return model, _summary(raw), log
@@ -148,16 +163,9 @@ def path(data: Data, values: Mapping[str, Any], watch: Watch | None = None) -> t
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
     try:
-        result = make(
-            "path_result",
-            "parley_path",
-            data.handle,
-            settings(values),
-            watch.callback,
-            ffi.NULL,
-            after=(raw,),
-            free="parley_path_free",
-        )
+        with _in_python():
+            handles = data.handle, settings(values), watch.callback, ffi.NULL
+            result = make("path_result", "parley_path", *handles, after=(raw,), free="parley_path_free")
     finally:
         log = watch.close()
     return result, _summary(raw), log

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
-from . import _run
+from . import _limits, _run
 from ._classifiers import Probable, l1_share
 from ._compat import check_labels
 from ._documented import documented
@@ -270,6 +270,7 @@ class _Descending:
             self.__dict__.pop(name, None)
 
     def _refuse(self) -> None:
+        _limits.check(self)
         if self.preset != "sgd":
             super()._refuse()
 
@@ -409,6 +410,7 @@ class SGDClassifier(_Descending, OneVersusRest):
         self : object
             The estimator.
         """
+        _limits.check(self)
         first = not hasattr(self, "coef_")
         self._check_descent(first, partial=True)
         if first and self.class_weight == "balanced":
@@ -592,6 +594,7 @@ class SGDRegressor(_Descending, Regressor):
         self : object
             The estimator.
         """
+        _limits.check(self)
         first = not hasattr(self, "coef_")
         self._check_descent(first, partial=True)
         X, y = self._checked(X, y, finite=True, y_numeric=True, reset=first)

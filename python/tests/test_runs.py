@@ -13,8 +13,10 @@ import parley
 import pytest
 import scipy.sparse as sp
 from parley import _data, _run
+from sklearn import svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
 
 
 @pytest.fixture(scope="module")
@@ -349,11 +351,11 @@ def test_early_stopping_holds_rows_out(small):
     "estimator, word",
     [
         (parley.LinearSVC(multi_class="crammer_singer"), "multi_class"),
-        (parley.LinearSVC(intercept_scaling=2.0), "intercept_scaling"),
+        (parley.LinearSVC(intercept_scaling=0.0), "intercept_scaling"),
         (parley.SGDClassifier(loss="perceptron", preset="auto"), "loss"),
         (parley.LinearSVR(loss="huber"), "loss"),
         (parley.LogisticRegression(solver="magic"), "solver"),
-        (parley.LogisticRegression("l3"), "penalty"), (parley.LogisticRegression(C=-1.0), "C is -1"),
+        (parley.LogisticRegression("l3"), "penalty"), (parley.LogisticRegression(C=-1.0), "'C' parameter of Logistic"),
         (parley.HuberRegressor(epsilon=0.5), "epsilon"), (parley.ElasticNetCV(l1_ratio=0.0), "l1_ratio=0"),
         (parley.LogisticRegressionCV(penalty="elasticnet"), "l1_ratios"),
     ],
@@ -361,6 +363,60 @@ def test_early_stopping_holds_rows_out(small):
 def test_what_is_refused_is_refused_with_a_sentence(estimator, word, small):
     with pytest.raises(ValueError, match=word):
         estimator.fit(small[0], small[2])
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"max_iter": -1},
+        {"max_iter": 1.5},
+        {"fit_intercept": "yes"},
+        {"tol": -1.0},
+        {"alpha": -0.5},
+        {"warm_start": 2.0},
+    ],
+)
+def test_parameters_have_scikit_learns_limits(how, small):
+    (name,) = how
+    for kind in (parley.Lasso, parley.PoissonRegressor, parley.SGDRegressor, parley.HuberRegressor):
+        for _ in range(2):
+            with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of {kind.__name__} must be"):
+                kind(**how).fit(small[0], np.abs(small[1]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_the_scale_of_a_penalised_intercept(form, small):
+    X, value, y = small
+    X = form(X + 1.0)
+    for name, target, how in (
+        ("LinearSVC", y, {"loss": "hinge"}), ("LinearSVC", y > 0, {"penalty": "l1", "dual": False}),
+        ("LinearSVR", value, {"loss": "squared_epsilon_insensitive"}),
+    ):  # fmt: skip
+        found = getattr(parley, name)(intercept_scaling=5.0, tol=1e-12, **how).fit(X, target)
+        wanted = getattr(svm, name)(intercept_scaling=5.0, tol=1e-10, max_iter=100000, random_state=0, **how)
+        wanted.fit(X, target)
+        np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=1e-3, atol=1e-4)
+
+
+def test_a_warm_start_at_the_optimum_makes_no_round(small):
+    X, value, _ = small
+    model = parley.HuberRegressor(warm_start=True).fit(X, value)
+    coef, rounds = model.coef_.copy(), model.n_iter_
+    assert rounds > 0 and model.fit(X, value).n_iter_ == 0 and np.array_equal(model.coef_, coef)
+    assert model.fit(X, 2 * value).n_iter_ > 0
+
+
+def test_what_scikit_learn_accepts_is_accepted(small):
+    X, value, y = small
+    assert parley.Ridge(tol=10).fit(X, value).coef_.any()
+    assert parley.LinearSVC(tol=5.0).fit(X, y).coef_.any()
+    with pytest.warns(ConvergenceWarning):
+        assert parley.HuberRegressor(max_iter=1).fit(X, value).n_iter_ == 1
+    with pytest.warns(ConvergenceWarning):
+        parley.HuberRegressor(max_iter=0).fit(X, value)
+    with pytest.raises(ValueError, match=r"(?<!-)rounds"):
+        parley.train(X, value, rounds=0)
 
 
 def test_a_file_is_read_for_the_model_as_on_the_command_line(tmp_path):
