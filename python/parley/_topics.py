@@ -84,7 +84,7 @@ class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, Trans
     n_batch_iter_, n_iter_ : int
         Steps and passes that were made.
     bound_ : float
-        Perplexity of the words of the last pass.
+        Perplexity of the documents of `fit`, as `perplexity` gives it; of the words of the last pass of `partial_fit`.
     doc_topic_prior_ : float or ndarray of shape (n_components,)
         The prior of topics in documents.
     topic_word_prior_ : float
@@ -215,9 +215,23 @@ class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, Trans
         """Finds the topics of the documents whose counts of words are the rows of X."""
         X = self._counts(X, reset=True, whom="LatentDirichletAllocation.fit")
         self._draw_seed()
-        self._run(X, {**self._settings(), "passes": self.max_iter})
+        settings = {**self._settings(), "passes": self.max_iter}
+        if X.sum() == 0:
+            self._take_priors(settings, X.shape[1])
+        else:
+            self._run(X, settings)
+            self.bound_ = self.perplexity(X)
         self.n_iter_ = self.max_iter
         return self
+
+    def _take_priors(self, settings: dict[str, Any], words: int) -> None:
+        """The model of documents without a word."""
+        number = 1.0 / self.n_components
+        alpha, eta = (number if settings[name] == "auto" else float(settings[name]) for name in ("topic_alpha", "eta"))
+        self.components_ = np.full((self.n_components, words), eta)
+        self.doc_topic_prior_, self.topic_word_prior_, self.bound_ = alpha, eta, np.nan
+        self.n_batch_iter_, self._variational = 1, self.inference == "variational"
+        self._summary, self.run_ = {}, np.zeros(0, _run.ROW)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Makes one pass over X in batches, as over a part of a corpus of `total_samples` documents."""

@@ -154,3 +154,19 @@ def test_bad_counts_are_refused():
         LatentDirichletAllocation(2, learning_method="gibbs").fit([[1.5, 1.0], [1.0, 2.0]])
     with pytest.raises(ValueError, match="learning_method"):
         LatentDirichletAllocation(2, learning_method="other").fit([[1.0, 1.0]])
+
+
+@pytest.mark.parametrize("how", [{}, {"learning_method": "online"}, {"inference": "variational"}])
+def test_the_bound_is_the_perplexity_of_the_documents(how):
+    X = np.random.default_rng(0).poisson(0.5, size=(60, 30))
+    model = LatentDirichletAllocation(4, max_iter=3, random_state=1, **how).fit(X)
+    assert model.bound_ == pytest.approx(model.perplexity(X))
+
+
+def test_documents_without_words():
+    model = LatentDirichletAllocation(4).fit(np.zeros((5, 3)))
+    np.testing.assert_allclose(model.components_, 0.25)
+    np.testing.assert_allclose(model.transform(np.zeros((2, 3))), 0.25)
+    X = np.random.default_rng(0).poisson(0.5, size=(60, 30))
+    X[::7] = 0
+    np.testing.assert_allclose(LatentDirichletAllocation(4).fit(X).transform(X)[::7], 0.25, atol=1e-6)
