@@ -27,8 +27,8 @@ struct command {
 
 /* Each is at the end of the file that has its name. */
 extern const command path_command, cv_command, plan_command, launch_command, predict_command, eval_command,
-    convert_command, generate_command, info_command, dump_command, report_command, probe_command, list_command,
-    help_command, document_command;
+    convert_command, split_command, generate_command, info_command, dump_command, report_command, probe_command,
+    list_command, help_command, document_command;
 /* commands.c */
 extern command commands[];
 extern unsigned commands_count;

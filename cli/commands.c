@@ -5,10 +5,10 @@
 #include "cli.h"
 #include "method/problem.h"
 
-static const command *const fixed[] = {&path_command,    &cv_command,   &plan_command,    &launch_command,
-                                       &predict_command, &eval_command, &convert_command, &generate_command,
-                                       &info_command,    &dump_command, &report_command,  &probe_command,
-                                       &list_command,    &help_command, &document_command};
+static const command *const fixed[] = {&path_command,     &cv_command,   &plan_command,    &launch_command,
+                                       &predict_command,  &eval_command, &convert_command, &split_command,
+                                       &generate_command, &info_command, &dump_command,    &report_command,
+                                       &probe_command,    &list_command, &help_command,    &document_command};
 
 #define FIXED (sizeof fixed / sizeof *fixed)
 #define MOST_PROBLEMS 8

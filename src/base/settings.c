@@ -8,6 +8,7 @@
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
+#define FOR_SPLITTING (PL_FOR_READING | PL_FOR_SPLIT)
 #define FOR_LABELS (PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 #define FOR_WORDS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO)
 
@@ -24,21 +25,21 @@ static const pl_setting data_and_method[] = {
      .help = "file with one non-negative weight per row of the data", AT(weights)},
     {"problem", PL_WORD, 0, "linear", .list = "problems", .value_name = "NAME",
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
-    {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
+    {"format", PL_WORD, FOR_SPLITTING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
      .heading = "Reading", .help = "format of the data; auto: recognised by content", AT(format)},
-    {"header", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
+    {"header", PL_CHOICE, FOR_SPLITTING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
      .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty, "
              "or if the rows below show it",
      AT(header)},
-    {"separator", PL_WORD, PL_FOR_READING, "auto", .value_name = "CHARACTER",
+    {"separator", PL_WORD, FOR_SPLITTING, "auto", .value_name = "CHARACTER",
      .help = "CSV: separator of fields, as a character or as comma, tab, semicolon or space; auto: the comma, tab or "
              "semicolon that splits the first lines into equally many fields",
      AT(separator)},
-    {"encoding", PL_CHOICE, PL_FOR_READING, "utf-8", .choices = "utf-8|latin-1", .value_name = "KIND",
+    {"encoding", PL_CHOICE, FOR_SPLITTING, "utf-8", .choices = "utf-8|latin-1", .value_name = "KIND",
      .help = "CSV: encoding of the text", AT(encoding)},
-    {"skip_lines", PL_WHOLE, PL_FOR_READING, "0", 0, 1e6, .value_name = "N",
+    {"skip_lines", PL_WHOLE, FOR_SPLITTING, "0", 0, 1e6, .value_name = "N",
      .help = "CSV: leave out the first N lines of each file, such as titles above the header", AT(skip_lines)},
-    {"comment", PL_WORD, PL_FOR_READING, "", .value_name = "CHARACTER",
+    {"comment", PL_WORD, FOR_SPLITTING, "", .value_name = "CHARACTER",
      .help = "CSV: leave out lines that begin with this character", AT(comment)},
     {"bad_rows", PL_CHOICE, PL_FOR_READING, "error", .choices = "error|skip", .value_name = "KIND",
      .help = "CSV: what to do with rows of too few or too many fields, and with rows without a label that have at most "
@@ -46,7 +47,7 @@ static const pl_setting data_and_method[] = {
      AT(bad_rows)},
     {"missing_label", PL_CHOICE, FOR_LABELS, "error", .choices = "error|skip", .value_name = "KIND",
      .help = "CSV: what to do with rows without a label", AT(missing_label)},
-    {"label_column", PL_WORD, PL_FOR_READING, "", .value_name = "COLUMN",
+    {"label_column", PL_WORD, FOR_SPLITTING, "", .value_name = "COLUMN",
      .help = "CSV: name or number (from 1) of the label column; default: the model's, the column named label, target, "
              "y or class, or the last one of a file without names",
      AT(label_column)},
@@ -176,7 +177,7 @@ static const pl_setting data_and_method[] = {
      .help = "size of the blocks in which a worker visits its rows, one block after another; 0: all rows are shuffled; "
              "auto: blocks if the data are larger than memory",
      AT(block)},
-    {"seed", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_GENERATE, "1", 0, MANY, .value_name = "N", .in_model = true,
+    {"seed", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_GENERATE | PL_FOR_SPLIT, "1", 0, MANY, .value_name = "N", .in_model = true,
      .help = "seed of all random streams", AT(seed)},
     {"local_epochs", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
      .in_model = true,
@@ -374,6 +375,10 @@ static const pl_setting run[] = {
      .help = "text: rows mix a few of N topics, and most columns are rare, as in real text; 0: columns are nearly "
              "independent",
      AT(text_topics)},
+    {"test", PL_REAL, PL_FOR_SPLIT, "0.2", 0, 1, .value_name = "X", .heading = "The split",
+     .help = "share of the rows that is set aside for testing", AT(test)},
+    {"stratify", PL_FLAG, PL_FOR_SPLIT, "false",
+     .help = "give every label the same share in both files, as near as whole rows allow", AT(stratify)},
     {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT | PL_FOR_PROBE, "false",
      .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
      AT(json)},
@@ -382,8 +387,8 @@ static const pl_setting run[] = {
     {"follow", PL_FLAG, PL_FOR_REPORT, "false", .help = "rewrite the page while the run goes on", AT(follow)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},
     {"explain", PL_FLAG, PL_FOR_COMMAND, "false", .help = "say what auto decided, and why", AT(explain)},
-    {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
-     AT(quiet)},
+    {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE | PL_FOR_SPLIT, "false",
+     .help = "print no progress", AT(quiet)},
 };
 
 const pl_settings_table pl_settings_run = {run, sizeof run / sizeof *run, NULL};

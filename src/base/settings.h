@@ -124,6 +124,9 @@ struct parley_settings {
     uint64_t rows;
     double nonzeros;
     uint64_t text_topics;
+    /* split */
+    double test;
+    bool stratify;
     /* plan */
     double target, price;
     const char *target_of, *budget, *machines, *experiments, *presets;
@@ -158,6 +161,7 @@ enum {
     PL_FOR_NETWORK = 131072, /* training networks */
     PL_FOR_PLAN = 262144,
     PL_FOR_COMMAND = 524288, /* the commands that train once, as programs; no log or checkpoint has it */
+    PL_FOR_SPLIT = 1048576,
     PL_FOR_READING = PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO
 };
 

@@ -197,8 +197,10 @@ static bool is_table(const char *text, const char *end, char separator) {
 
 /* Was an option given that only tables have? */
 static bool names_columns(const parley_settings *settings) {
-    static const char *const names[] = {"label_column", "weight_column", "categorical", "columns",
-                                        "ignore",       "separator",     "header",      "text_column"};
+    static const char *const names[] = {"label_column", "weight_column", "categorical",  "columns",
+                                        "ignore",       "separator",     "header",       "text_column",
+                                        "skip_lines",   "comment",       "encoding",     "bad_rows",
+                                        "missing",      "missing_words", "missing_label"};
     for (unsigned i = 0; i < sizeof names / sizeof *names && settings; i++)
         if (pl_setting_given(settings, names[i]))
             return true;

@@ -66,6 +66,9 @@ struct pl_format {
     /* Called when all rows have been read; `data` is NULL if they were read in batches. NULL: not needed. */
     parley_status (*finish)(pl_parser *parser, parley_data *data, parley_error *error);
     void (*close)(void *state);
+    /* Is the line, up to the end that `cut` gives it, a row? `label` is the text of its label until the next call, or
+     * empty. NULL: rows are not lines. */
+    bool (*row)(void *state, const char *line, const char *end, pl_name *label);
     /* NULL: Parley does not write this format. `watching` may be NULL. */
     parley_status (*write)(const parley_data *data, const char *path, const pl_watching *watching, parley_error *error);
 };

@@ -268,6 +268,17 @@ static bool sniff(const char *text, uint64_t bytes) {
     return true;
 }
 
+static bool row(void *state, const char *line, const char *end, pl_name *label) {
+    (void)state;
+    while (line < end && blank(*line))
+        line++;
+    const char *stop = line;
+    while (stop < end && !blank(*stop) && *stop != '\n' && *stop != '#')
+        stop++;
+    *label = (pl_name){line, (uint64_t)(stop - line)};
+    return stop > line;
+}
+
 const pl_format pl_format_libsvm = {
     .name = "libsvm",
     .title = "LIBSVM text",
@@ -279,5 +290,6 @@ const pl_format pl_format_libsvm = {
     .count = count,
     .bound = bound,
     .parse = parse,
+    .row = row,
     .write = pl_data_write_libsvm,
 };

@@ -437,6 +437,14 @@ static bool sniff(const char *text, uint64_t bytes) {
 static const char *const settings[] = {"stop_words", "min_documents", "max_documents", "words", "ngrams", "term_values",
                                        NULL};
 
+static bool row(void *of, const char *line, const char *end, pl_name *label) {
+    const state *state = of;
+    const char *tab = state->labels.kind == PL_NO_LABELS ? NULL : memchr(line, '\t', (size_t)(end - line));
+    *label = (pl_name){line, tab ? (uint64_t)(tab - line) : 0};
+    end -= end > line && end[-1] == '\n';
+    return state->labels.kind != PL_LABELS_READ || !pl_text_blank(line, end);
+}
+
 const pl_format pl_format_text = {
     .name = "text",
     .title = "plain text",
@@ -455,4 +463,5 @@ const pl_format pl_format_text = {
     .unpack = unpack,
     .finish = finish,
     .close = close_state,
+    .row = row,
 };

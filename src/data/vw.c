@@ -456,6 +456,18 @@ static parley_status finish(pl_parser *parser, parley_data *data, parley_error *
 
 static const char *const settings[] = {"hash_bits", "keep_names", "interactions", NULL};
 
+static bool row(void *state, const char *line, const char *end, pl_name *label) {
+    (void)state;
+    while (line < end && (blank(*line) || *line == '\n'))
+        line++;
+    const char *stop = line;
+    while (stop < end && !blank(*stop) && *stop != '\n' && *stop != '|')
+        stop++;
+    bool labelled = stop < end && blank(*stop) && *line != '\''; /* a word that touches the bar is a tag */
+    *label = (pl_name){line, labelled ? (uint64_t)(stop - line) : 0};
+    return line < end;
+}
+
 const pl_format pl_format_vw = {
     .name = "vw",
     .title = "VW text",
@@ -475,5 +487,6 @@ const pl_format pl_format_vw = {
     .unpack = unpack,
     .finish = finish,
     .close = close_state,
+    .row = row,
     .write = pl_data_write_vw,
 };

@@ -637,5 +637,6 @@ const pl_format pl_format_csv = {
     .unpack = unpack,
     .finish = pl_csv_finish,
     .close = close_csv,
+    .row = pl_csv_row,
     .write = pl_data_write_csv,
 };

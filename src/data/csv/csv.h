@@ -295,6 +295,8 @@ bool pl_csv_cross_row(pl_block *block);
 
 /* Decides whether the row at `p` is read or left out; `*end` is then its end (csv_rows.c). */
 pl_csv_fate pl_csv_judge(pl_block *block, const char *p, const char **end);
+/* The same as pl_format's `row`. */
+bool pl_csv_row(void *state, const char *line, const char *end, pl_name *label);
 void pl_csv_skip(pl_block *block, pl_csv_fate fate);
 void pl_csv_merge_skipped(pl_csv *csv, const pl_block *block);
 void pl_csv_tell_skipped(const pl_csv *csv, const char *path);

@@ -47,6 +47,26 @@ pl_csv_fate pl_csv_judge(pl_block *block, const char *p, const char **end) {
     return fate;
 }
 
+bool pl_csv_row(void *state, const char *line, const char *end, pl_name *label) {
+    const pl_csv *csv = state;
+    pl_block block = {.text = line, .end = end, .state = state};
+    const char *p = line;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
+        p++;
+    if (p == end || (csv->comment && *line == csv->comment))
+        return false;
+    p = line;
+    for (unsigned j = 0; p && j <= csv->label && csv->label < csv->count; j++, p++) {
+        pl_field field;
+        p = pl_csv_field(&block, p, &field);
+        if (p && j == csv->label && !pl_csv_missing(csv, &field))
+            *label = (pl_name){field.text, field.bytes};
+        if (!p || p == end || *p == '\n')
+            break;
+    }
+    return true;
+}
+
 void pl_csv_skip(pl_block *block, pl_csv_fate fate) {
     ((pl_csv *)block->state)->scratch[block->number].skipped[fate]++;
 }
