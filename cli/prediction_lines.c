@@ -176,7 +176,10 @@ static parley_status frame_fields(prediction_lines *lines, parley_error *error) 
     parley_status status = PARLEY_OK;
     size_t label = NUMBER;
     for (uint64_t i = 0; i < lines->label_count; i++)
-        label = lines->words[i].bytes > label ? lines->words[i].bytes : label;
+        if (lines->model->label_sets)
+            label += lines->words[i].bytes + 2;
+        else
+            label = lines->words[i].bytes > label ? lines->words[i].bytes : label;
     for (unsigned i = 0; i < lines->count && status == PARLEY_OK; i++) {
         line_field *field = &lines->fields[i];
         if (lines->as == PL_AS_JSON)
@@ -200,7 +203,7 @@ static parley_status set_threshold(prediction_lines *lines, const parley_setting
     lines->decides = !isnan(settings->threshold);
     if (!lines->decides)
         return PARLEY_OK;
-    if (lines->label_count != 2)
+    if (lines->label_count != 2 || lines->model->label_sets)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--threshold decides between two classes, but the model in %s has %s; leave it out", path,
                        lines->label_count ? "more" : "none");
@@ -278,10 +281,33 @@ parley_status lines_head(const prediction_lines *lines, const char *id_name, FIL
     return PARLEY_OK;
 }
 
+/* Writes the labels of a row that may have several: 1,3 or, in JSON, [1, 3]. */
+static size_t put_set(const prediction_lines *lines, const double *values, char *to) {
+    bool json = lines->as == PL_AS_JSON, first = true, quoted = lines->as == PL_AS_CSV;
+    uint64_t count = 0;
+    char *p = to;
+    for (uint64_t c = 0; c < lines->label_count; c++)
+        count += values[c] > 0;
+    quoted &= count != 1;
+    p += sprintf(p, "%s", json ? "[" : quoted ? "\"" : "");
+    for (uint64_t c = 0; c < lines->label_count; c++) {
+        if (!(values[c] > 0))
+            continue;
+        p += sprintf(p, "%s", first ? "" : json ? ", " : ",");
+        memcpy(p, lines->words[c].text, lines->words[c].bytes);
+        p += lines->words[c].bytes;
+        first = false;
+    }
+    p += sprintf(p, "%s", json ? "]" : quoted ? "\"" : "");
+    return (size_t)(p - to);
+}
+
 static size_t put_label(const prediction_lines *lines, const double *values, const double *probability, char *to) {
     const parley_model *model = lines->model;
     uint64_t low = 0, high = lines->label_count;
     double label;
+    if (model->label_sets)
+        return put_set(lines, values, to);
     if (lines->decides)
         label = lines->labels[(lines->of_probability ? probability[1] : values[model->outputs - 1]) > lines->threshold];
     else

@@ -31,8 +31,9 @@
 #define PL_EXTRA_PRESETS
 #endif
 
-const pl_format *const pl_formats[] = {&pl_format_libsvm,  &pl_format_csv,  &pl_format_vw, &pl_format_idx,
-                                       &pl_format_docword, &pl_format_ldac, &pl_format_mm, &pl_format_text};
+const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv,     &pl_format_vw,
+                                       &pl_format_idx,    &pl_format_docword, &pl_format_ldac,
+                                       &pl_format_mm,     &pl_format_text,    &pl_format_multilabel};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
 /* `auto` takes the first loss of each kind of labels. Losses of all classes together come last. */

@@ -142,6 +142,7 @@ typedef struct pl_reading {
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
     bool needs_labels;  /* rows are trained on, and their labels are wanted; plain text must have them */
+    bool label_sets;    /* LIBSVM text is for a model whose rows have any number of labels */
     bool documents;     /* rows are trained on, and labels are not wanted: text that is no table is plain text */
     const char *spill;  /* folder for a file with the rows of text that needs too much memory; NULL: refuse it */
     const char *id;     /* name or number of a column whose text batches keep in `ids`; NULL or "": none */

@@ -14,8 +14,8 @@
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
 /* The formats in the order in which they are tried. The last accepts all text. */
-static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_format_docword, &pl_format_ldac,
-                                         &pl_format_vw,  &pl_format_libsvm, &pl_format_csv};
+static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,         &pl_format_docword, &pl_format_ldac,
+                                         &pl_format_vw,  &pl_format_multilabel, &pl_format_libsvm,  &pl_format_csv};
 
 static const char *const reading_settings[] = {
     "header",       "separator",     "label_column",  "weight_column", "categorical", "categories",  "hash_bits",
@@ -242,6 +242,8 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             return status;
         for (unsigned i = 0; !*out; i++)
             *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+        if (*out == &pl_format_libsvm && reading->label_sets)
+            *out = &pl_format_multilabel;
         if (*out == &pl_format_libsvm && has_no_entries(text, bytes) &&
             pl_format_ends(&pl_format_csv, pl_source_name(source)))
             *out = &pl_format_csv;
@@ -330,9 +332,10 @@ static parley_status read_characters(const parley_settings *settings, pl_reading
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error) {
     const pl_format *format = pl_format_find(settings->format);
     if (!format && strcmp(settings->format, "auto") != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--format %.60s: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto",
-                       settings->format);
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--format %.60s: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text, multilabel or auto",
+            settings->format);
     *out = (pl_reading){
         .settings = settings,
         .format = format,

@@ -74,7 +74,7 @@ struct pl_format {
 };
 
 extern const pl_format pl_format_libsvm, pl_format_csv, pl_format_vw, pl_format_idx, pl_format_docword, pl_format_mm,
-    pl_format_ldac, pl_format_text;
+    pl_format_ldac, pl_format_text, pl_format_multilabel;
 
 /* Returns the format given in `reading`, else finds it by content. Fails on settings that the format does not use. */
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,

@@ -2,7 +2,7 @@
  * lines and lines with only a comment are not rows. Common entries such as ` 123:0.012345` are read by code that
  * branches on the number of digits, because a predicted branch is faster than a computed shift. All others go to
  * read_entry, which reads the full syntax and reports faults. */
-#include "data/format.h"
+#include "data/libsvm.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #define SAY_NUL "NUL byte; this is not LIBSVM text"
 #define SAY_NO_LABEL "label missing before \"%s\"; each row starts with its label"
 #define SAY_LABEL "label \"%s\" is not a number; each row starts with one number"
+#define SAY_LABELS "\"%s\" is several labels; --format multilabel reads rows with several"
 #define SAY_LABEL_FINITE "label \"%s\" is not finite; labels must be finite"
 #define SAY_LABEL_LARGE "label \"%s\" is too large for a 64-bit float"
 #define SAY_QUERY "query id \"%s\" is not a whole number; it is written qid:number"
@@ -193,10 +194,20 @@ static const char *read_label(pl_block *block, const char *p, double *label) {
     bool number = pl_numeral_scan(p, &numeral);
     if (!number || !stops(block, numeral.end)) {
         bool entry = number && *numeral.end == ':';
+        if (number && *numeral.end == ',')
+            return fault(block, SAY_LABELS, p, '\n', 0);
         return fault(block, entry ? SAY_NO_LABEL : not_finite(p) ? SAY_LABEL_FINITE : SAY_LABEL, p, '\n', 0);
     }
     *label = pl_numeral_double(&numeral);
     return isinf(*label) ? fault(block, SAY_LABEL_LARGE, p, '\n', 0) : numeral.end;
+}
+
+const char *pl_libsvm_row(pl_block *block, const char *p) {
+    p = skip_query(block, p);
+    p = p ? read_entries(block, p) : NULL;
+    if (p)
+        block->row_end[block->rows++] = block->first + block->entries;
+    return p;
 }
 
 /* Reads one line, which may not be a row. Returns its end, or NULL on a fault. */
@@ -205,11 +216,7 @@ static const char *read_line(pl_block *block, const char *p) {
     if (*p == '\n' || *p == '#' || p == block->end)
         return line_end(block, p);
     p = read_label(block, p, block->label + block->rows);
-    p = p ? skip_query(block, p) : NULL;
-    p = p ? read_entries(block, p) : NULL;
-    if (p)
-        block->row_end[block->rows++] = block->first + block->entries;
-    return p;
+    return p ? pl_libsvm_row(block, p) : NULL;
 }
 
 static void parse(pl_block *block) {
@@ -223,13 +230,13 @@ static void parse(pl_block *block) {
     }
 }
 
-static void bound(pl_block *block) {
+void pl_libsvm_bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes / 2 + 1;    /* "1\n" */
     block->entries = bytes / 4 + 1; /* " 1:1" */
 }
 
-static void count(pl_block *block) {
+void pl_libsvm_count(pl_block *block) {
     pl_byte_counts count = pl_count_bytes(block->text, block->end, ':', ':', ':');
     block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
     block->entries = count.matches;
@@ -287,8 +294,8 @@ const pl_format pl_format_libsvm = {
     .no_rows = "each line is a row such as \"+1 3:0.5 7:1\"",
     .wide = true,
     .sniff = sniff,
-    .count = count,
-    .bound = bound,
+    .count = pl_libsvm_count,
+    .bound = pl_libsvm_bound,
     .parse = parse,
     .row = row,
     .write = pl_data_write_libsvm,

@@ -43,9 +43,9 @@ static parley_status keep(slot *slot, const parley_data *batch, parley_error *er
     const pl_matrix *x = &batch->x;
     parley_data *copy = &slot->batch;
     *copy = *batch;
-    copy->names = copy->classes = (pl_names){0}; /* they grow while the next batch is parsed */
     if (batch->from_cache)
         return PARLEY_OK;
+    copy->names = copy->classes = (pl_names){0}; /* they grow while the next batch is parsed */
     const void *start, *label, *weight, *index, *value;
     bool wide = x->values.wide != NULL;
     if (!copy_array(&slot->start, x->start, x->rows + 1, sizeof *x->start, &start) ||

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/label_sets.h"
 #include "data/numeral.h"
 #include "data/terms.h"
 #include "data/vocabulary.h"
@@ -113,18 +114,25 @@ const char *pl_text_label(const pl_text_labels *labels, pl_block *block, const c
     double *value = &block->label[block->rows];
     if (labels->fixed && labels->known.count == 0)
         return read_number(label, value) ? tab + 1 : fault(block, SAY_NUMBER, label);
+    if (!labels->fixed)
+        return pl_text_labels_add(labels, block, label) ? tab + 1 : NULL;
     uint32_t number = pl_dictionary_find(&labels->known, 0, label.text, label.bytes);
     *value = number;
+    return number != PL_NOT_FOUND ? tab + 1 : fault(block, SAY_CLASS, label);
+}
+
+bool pl_text_labels_add(const pl_text_labels *labels, pl_block *block, pl_name word) {
+    double *value = &block->label[block->rows];
+    uint32_t number = pl_dictionary_find(&labels->known, 0, word.text, word.bytes);
+    *value = number;
     if (number != PL_NOT_FOUND)
-        return tab + 1;
-    if (labels->fixed)
-        return fault(block, SAY_CLASS, label);
-    if (!pl_dictionary_add(&labels->fresh[block->number], 0, label.text, label.bytes, &number)) {
+        return true;
+    if (!pl_dictionary_add(&labels->fresh[block->number], 0, word.text, word.bytes, &number)) {
         block->fault.memory = true;
-        return NULL;
+        return false;
     }
     *value = -1.0 - (double)number;
-    return tab + 1;
+    return true;
 }
 
 parley_status pl_text_labels_merge(pl_text_labels *labels, pl_block *block, parley_error *error) {
@@ -193,11 +201,16 @@ static int by_text(const void *a, const void *b) {
 }
 
 /* Numbers the labels as classes, and names these. */
-static parley_status make_classes(const pl_dictionary *words, double *value, parley_data *data, parley_error *error) {
+static parley_status make_classes(const pl_dictionary *words, bool sets, double *value, parley_data *data,
+                                  parley_error *error) {
     class_word *sorted;
     pl_dictionary ordered = {0};
     uint32_t number;
-    if (words->count > MOST_CLASSES)
+    if (sets && words->count > PL_MOST_LABEL_SETS)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: %llu different sets of labels; the most is %d; leave rare labels or rows out", data->path,
+                       (unsigned long long)words->count, PL_MOST_LABEL_SETS);
+    if (!sets && words->count > MOST_CLASSES)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: %llu different words as labels, before the tab of each line; the most is %d classes",
                        data->path, (unsigned long long)words->count, MOST_CLASSES);
@@ -222,7 +235,7 @@ parley_status pl_text_labels_finish(const pl_text_labels *labels, pl_parser *par
                                     parley_error *error) {
     const pl_dictionary *words = labels->parted ? &labels->all : &labels->known;
     double *value, *label = parser->label.data;
-    bool numbers = true;
+    bool numbers = !labels->words;
     if (labels->kind != PL_LABELS_READ || labels->fixed)
         return PARLEY_OK;
     parley_status status = pl_take(&value, words->count + 1, sizeof *value, "labels", error);
@@ -234,7 +247,7 @@ parley_status pl_text_labels_finish(const pl_text_labels *labels, pl_parser *par
         numbers = numbers && read_number((pl_name){text, word.bytes}, &value[i]);
     }
     if (status == PARLEY_OK && !numbers)
-        status = make_classes(words, value, data, error);
+        status = make_classes(words, labels->words, value, data, error);
     for (uint64_t i = 0; i < parser->rows && status == PARLEY_OK; i++) {
         uint32_t own = (uint32_t)label[i];
         pl_name word = pl_dictionary_word(&labels->known, own);

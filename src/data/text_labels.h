@@ -14,6 +14,7 @@ typedef struct pl_text_labels {
     pl_dictionary known, *fresh; /* fresh: by block, labels that `known` lacks */
     pl_dictionary all;           /* of all ranks, if they read parts */
     bool parted;
+    bool words; /* they are names even if all are numbers, as sets of labels are */
 } pl_text_labels;
 
 /* Decides by the head of the input and by what is read whether lines have labels. `trained` says whether the model's
@@ -22,6 +23,8 @@ parley_status pl_text_labels_open(pl_text_labels *labels, const pl_parser *parse
                                   bool trained, parley_error *error);
 /* Takes the label of a line. Returns where its text begins, or NULL on a fault. */
 const char *pl_text_label(const pl_text_labels *labels, pl_block *block, const char *p, const char *end);
+/* The label of the current row is this word, which is not fixed. Returns false if memory runs out. */
+bool pl_text_labels_add(const pl_text_labels *labels, pl_block *block, pl_name word);
 bool pl_text_blank(const char *p, const char *end);
 /* Numbers the new labels of a block. */
 parley_status pl_text_labels_merge(pl_text_labels *labels, pl_block *block, parley_error *error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/hash.h"
+#include "data/label_sets.h"
 #include "data/writer.h"
 
 typedef struct feature {
@@ -70,5 +71,7 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
 
 parley_status pl_data_write_vw(const parley_data *data, const char *path, const pl_watching *watching,
                                parley_error *error) {
+    if (pl_has_label_sets(data))
+        return pl_fail_label_sets(data, error);
     return pl_write_rows(data, path, NULL, write_row, watching, error);
 }

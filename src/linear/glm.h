@@ -48,8 +48,11 @@ typedef struct pl_glm {
     double *scale;                      /* by column, the factor 1 / sd of its values; NULL if nothing is scaled */
     double *scaled;                     /* with `scale`, a buffer for a scaled model */
     /* The following are for several classes; see classes.h. */
-    double *labels;           /* labels of the classes, increasing */
-    uint16_t *class_of;       /* by row */
+    double *labels;     /* labels of the classes, increasing */
+    uint16_t *class_of; /* by row */
+    /* Rows with any number of labels: class_of is the row's set, and member[set * classes + c] says whether it has c.
+     * NULL: each row has one class. */
+    uint8_t *member;
     double *frequency;        /* share of the weights of each class */
     struct pl_repair *repair; /* of the dual point of the latest evaluation */
     parley_data own;          /* the data, if they have class weights or centred columns */

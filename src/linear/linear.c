@@ -215,6 +215,7 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
         pl_classes_level(classes, model->intercept);
     model->low = glm->low;
     model->high = glm->high;
+    model->base.label_sets = glm->member != NULL;
     *out = &model->base;
     return status;
 }

@@ -2,6 +2,7 @@
  * safetensors format. It holds the type's tensors, names of columns and classes if there are any, and metadata strings,
  * of which `format` names the type. */
 #include "data/format.h"
+#include "data/label_sets.h"
 #include "data/terms.h"
 #include "method/problem.h"
 
@@ -13,6 +14,7 @@
 #include "math/softmax_kernel.h"
 
 #define MOST_HASH_BITS 30
+#define LABEL_SETS "label_sets"
 #define ROWS_PER_TASK 1024
 #define WORTH_THREADS 500000 /* multiplications; starting threads costs about a tenth of these */
 
@@ -44,6 +46,7 @@ parley_status pl_model_set_meta(parley_model *model, const char *key, const char
     else
         model->metas++;
     model->meta[at] = pair;
+    model->label_sets |= strcmp(key, LABEL_SETS) == 0 && model->outputs > 1;
     return PARLEY_OK;
 }
 
@@ -58,7 +61,9 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
     char bits[16];
     snprintf(bits, sizeof bits, "%u", data->hash_bits);
     parley_status status = pl_names_copy(&data->names, &model->names, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && pl_has_label_sets(data))
+        status = pl_model_set_meta(model, LABEL_SETS, "true", error);
+    else if (status == PARLEY_OK)
         status = pl_names_copy(&data->classes, &model->classes, error);
     if (status == PARLEY_OK && model->type->names_in_metadata)
         status = pl_names_to_metadata(model, error);
@@ -84,6 +89,7 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->model_columns = model->columns;
     reading->names = &model->names;
     reading->classes = &model->classes;
+    reading->label_sets = model->label_sets;
     reading->model_bits = hash_bits(model);
     reading->table = pl_model_meta(model, "table");
     reading->offset_column = pl_model_meta(model, "offset_column");

@@ -18,6 +18,7 @@ struct parley_model {
     uint64_t outputs, columns; /* numbers per row that it computes, columns of the data that it reads */
     pl_names names;            /* of columns, as in the data; may be empty */
     pl_names classes;          /* of labels 0, 1, ..., if they were words */
+    bool label_sets;           /* a row has every label whose output is above 0 */
     unsigned metas;
     pl_pair meta[PL_MODEL_METAS]; /* the model owns both strings of each pair */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/label_sets.h"
 #include "network/net.h"
 #include "shard/label_kinds.h"
 
@@ -76,6 +77,8 @@ static bool all_whole(const double *kinds, unsigned count) {
 static parley_status choose_loss(pl_net *net, const parley_settings *settings, const double *kinds, unsigned count,
                                  parley_error *error) {
     const parley_data *data = net->base.data;
+    if (pl_has_label_sets(data))
+        return pl_fail_label_sets(data, error);
     bool few = count <= PL_LABEL_KINDS, named = data->classes.count > 0;
     if (pl_net_settings_of(settings)->network_loss)
         net->shape.loss = (pl_net_loss)(pl_net_settings_of(settings)->network_loss - 1);

@@ -1,6 +1,7 @@
 /* validation.c: the split, the metric, and the model that is best by it. Every rank holds all validation rows and
  * computes the same numbers. */
 #include "train/validation.h"
+#include "data/label_sets.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static parley_status read_rows(pl_validation *validation, const parley_data *dat
     reading.names = &data->names;
     reading.classes = &data->classes;
     reading.model_bits = data->hash_bits;
+    reading.label_sets = pl_has_label_sets(data);
     reading.table = data->table;
     reading.wide = reading.unjudged = pl_is_wide(data);
     status = pl_data_read_as(settings->validation, &reading, pool, &validation->own, error);

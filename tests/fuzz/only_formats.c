@@ -8,8 +8,9 @@
 
 WEAK extern const pl_format *const pl_formats[];
 WEAK extern const unsigned pl_formats_count;
-const pl_format *const pl_formats[] = {&pl_format_libsvm,  &pl_format_csv,  &pl_format_vw, &pl_format_idx,
-                                       &pl_format_docword, &pl_format_ldac, &pl_format_mm, &pl_format_text};
+const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv,     &pl_format_vw,
+                                       &pl_format_idx,    &pl_format_docword, &pl_format_ldac,
+                                       &pl_format_mm,     &pl_format_text,    &pl_format_multilabel};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
 WEAK extern const pl_settings_table *const pl_settings_tables[];

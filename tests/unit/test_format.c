@@ -55,8 +55,9 @@ static void settings_without_effect_are_refused(void **state) {
                  "--hash-bits has no effect: the categories of t are not hashed; add --categories hash");
     assert_int_equal(parley_settings_set(settings, "format", "xml", &error), PARLEY_OK);
     assert_int_equal(pl_reading_of(settings, &reading, &error), PARLEY_BAD_USAGE);
-    assert_string_equal(error.sentence,
-                        "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto");
+    assert_string_equal(
+        error.sentence,
+        "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text, multilabel or auto");
     parley_settings_free(settings);
 }
 

@@ -104,7 +104,7 @@ static const struct {
     {"1 hello\n", "t.svm:1: column index \"hello\" is not a whole number; entries are written column:value"},
     {"1:1 2:1\n", "t.svm:1: label missing before \"1:1\"; each row starts with its label"},
     {"abc 1:1\n", "t.svm:1: label \"abc\" is not a number; each row starts with one number"},
-    {"1,3 1:1\n", "t.svm:1: label \"1,3\" is not a number; each row starts with one number"},
+    {"1,3 1:1\n", "t.svm:1: \"1,3\" is several labels; --format multilabel reads rows with several"},
     {"nan 1:1\n", "t.svm:1: label \"nan\" is not finite; labels must be finite"},
     {"+inf 1:1\n", "t.svm:1: label \"+inf\" is not finite; labels must be finite"},
     {"1e400 1:1\n", "t.svm:1: label \"1e400\" is too large for a 64-bit float"},

@@ -405,6 +405,17 @@ static void words_are_weighed_over_all_ranks(void **state) {
     assert_ranks_read("words.txt", table, true);
 }
 
+static void sets_of_labels_are_those_of_all_ranks(void **state) {
+    (void)state;
+    char *text = malloc(TEXT_BYTES), *p = text;
+    assert_non_null(text);
+    for (unsigned i = 0; i < 2000; i++)
+        p += sprintf(p, "%u,%u %u:1\n", i % 7, i * i % 11, 1 + i % 5);
+    write_bytes(in_folder("sets.svm"), text, (size_t)(p - text));
+    free(text);
+    assert_ranks_read("sets.svm", (pl_reading){0}, true);
+}
+
 static void caches_are_shared_out_by_rows(void **state) {
     (void)state;
     assert_ranks_read("all.parley", (pl_reading){0}, true);
@@ -542,6 +553,7 @@ int main(void) {
         cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
         cmocka_unit_test(words_are_weighed_over_all_ranks),
         cmocka_unit_test(ranks_keep_the_same_digits),
+        cmocka_unit_test(sets_of_labels_are_those_of_all_ranks),
         cmocka_unit_test(caches_are_shared_out_by_rows),
         cmocka_unit_test(ranks_say_what_one_process_says),
         cmocka_unit_test(damaged_csv_is_the_same_to_all),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "data/label_sets.h"
 #include "data/writer.h"
 
 #define MOST_COLUMNS 20000
@@ -98,6 +99,8 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
 
 parley_status pl_data_write_csv(const parley_data *data, const char *path, const pl_watching *watching,
                                 parley_error *error) {
+    if (pl_has_label_sets(data))
+        return pl_fail_label_sets(data, error);
     if (data->x.columns > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%s: %llu columns are too many for CSV, which writes every column of every row; the maximum is "

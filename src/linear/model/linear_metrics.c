@@ -6,6 +6,7 @@
  * sorting
  * average_precision   sum over thresholds, from the largest z down, of the growth of the recall x the precision there
  * f1         2 right / (rows + predicted) of the upper label; of several classes: macro_f1
+ * several labels per row: accuracy is the share of rows whose set is hit; micro_f1 takes all labels together
  * several classes: log_loss is the mean of -log of the label's probability, hinge the mean over rows of the sum over
  * classes of (1 - y z)+, macro_f1 the plain mean of the classes' 2 right / (rows + predicted)
  * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/label_sets.h"
 #include "linear/model/linear_model.h"
 #include "math/softmax_kernel.h"
 #include "method/class_counts.h"
@@ -39,6 +41,7 @@ typedef struct meter {
     double *probability;         /* several classes: one entry each */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
+    uint64_t unknown;            /* rows with labels that the model does not know, which are not counted as missed */
     double label_losses;         /* log link: sum s times the part of the loss that depends on the label only */
 } meter;
 
@@ -104,6 +107,56 @@ static parley_status add_binary(meter *meter, const parley_data *batch, const do
         meter->losses += meter->sums_loss ? weight * row_loss(model, &z, label) : 0.0;
         meter->weight += weight;
     }
+    return status;
+}
+
+/* Adds a row of which `has` says for each label whether the row has it. */
+static void add_set(meter *meter, const double *z, const bool *has, double weight) {
+    const pl_loss *loss = meter->model->loss;
+    double slope, curvature;
+    bool right = true;
+    for (uint64_t c = 0; c < meter->base.model->outputs; c++) {
+        pl_class_count *count = &meter->counts.count[c];
+        bool guess = z[c] > 0;
+        double y = has[c] ? 1.0 : -1.0;
+        right &= guess == has[c];
+        count->rows += has[c] ? weight : 0.0;
+        count->support += has[c];
+        count->predicted += guess ? weight : 0.0;
+        count->right += guess && has[c] ? weight : 0.0;
+        meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z[c], y, &slope, &curvature);
+        meter->losses += meter->sums_loss ? weight * loss->expand(loss, z[c], y, &slope, &curvature) : 0.0;
+    }
+    meter->right += right ? weight : 0.0;
+    meter->weight += weight;
+}
+
+/* Rows with any number of labels. */
+static parley_status add_sets(meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    const pl_linear_model *model = meter->model;
+    uint64_t outputs = model->base.outputs;
+    pl_label_sets sets;
+    bool has[PL_MOST_CLASSES];
+    if (!pl_has_label_sets(batch))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: the model gives rows any number of labels, and these rows have one; give LIBSVM text with "
+                       "--format multilabel, or a cache of it",
+                       batch->path);
+    parley_status status = pl_label_sets_read(&batch->classes, &sets, error);
+    for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++, meter->base.rows++) {
+        uint64_t s = (uint64_t)batch->label[i];
+        bool unknown = false;
+        memset(has, 0, outputs * sizeof *has);
+        for (uint64_t m = sets.start[s]; m < sets.start[s + 1]; m++) {
+            uint64_t c = pl_linear_class(model, sets.label[sets.member[m]]);
+            unknown |= c == outputs;
+            if (c < outputs)
+                has[c] = true;
+        }
+        meter->unknown += unknown;
+        add_set(meter, decisions + i * outputs, has, batch->weight ? batch->weight[i] : 1.0);
+    }
+    pl_label_sets_free(&sets);
     return status;
 }
 
@@ -200,8 +253,9 @@ static const pl_loss *loss_of(const parley_model *model) { return pl_linear(mode
 static bool of_labels(const parley_model *model) { return loss_of(model)->labels != PL_LABELS_REAL; }
 static bool of_two(const parley_model *model) { return of_labels(model) && model->outputs == 1; }
 static bool of_several(const parley_model *model) { return model->outputs > 1; }
+static bool of_sets(const parley_model *model) { return model->label_sets; }
 static bool of_probabilities(const parley_model *model) {
-    return of_labels(model) && pl_loss_gives_probabilities(loss_of(model));
+    return of_labels(model) && !model->label_sets && pl_loss_gives_probabilities(loss_of(model));
 }
 static bool of_margins(const parley_model *model) { return of_labels(model) && !loss_of(model)->together; }
 static bool of_numbers(const parley_model *model) { return !of_labels(model); }
@@ -217,6 +271,17 @@ static double mean(const pl_meter *base, bool applies, double sum) {
 static double accuracy(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->right); }
 
 static double macro_f1(pl_meter *base) { return of_several(base->model) ? pl_macro_f1(&((meter *)base)->counts) : NAN; }
+
+static double micro_f1(pl_meter *base) {
+    const pl_class_counts *counts = &((meter *)base)->counts;
+    pl_class_count sum = {0};
+    for (uint64_t c = 0; c < counts->classes && of_sets(base->model); c++) {
+        sum.rows += counts->count[c].rows;
+        sum.predicted += counts->count[c].predicted;
+        sum.right += counts->count[c].right;
+    }
+    return of_sets(base->model) ? pl_class_f1(&sum) : NAN;
+}
 
 static double f1(pl_meter *base) {
     return of_two(base->model) ? pl_class_f1(&((meter *)base)->counts.count[1]) : macro_f1(base);
@@ -255,6 +320,7 @@ static double d2(pl_meter *base) {
 
 const pl_model_metric pl_linear_metrics[] = {
     {"accuracy", NULL, true, of_labels, accuracy, "share of rows whose label is predicted correctly"},
+    {"micro_f1", NULL, true, of_sets, micro_f1, "several labels per row: F1 score of all labels together"},
     {"macro_f1", NULL, true, of_several, macro_f1, "several classes: the unweighted mean of their F1 scores"},
     {"f1", NULL, true, of_labels, f1, "two labels: F1 score of the second; several classes: the same as macro_f1"},
     {"average_precision", NULL, true, of_two, average_precision,
@@ -292,7 +358,7 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
     meter->base.model = model;
     meter->model = pl_linear(model);
     meter->sums_loss = of_numbers(model) || (only && only->value == mean_loss);
-    status = pl_class_counts_open(&meter->counts, pl_model_labels(model), !only, error);
+    status = pl_class_counts_open(&meter->counts, pl_model_labels(model), !only && !model->label_sets, error);
     if (status == PARLEY_OK && model->outputs > 1)
         status = pl_take(&meter->probability, model->outputs, sizeof(double), "the metrics", error);
     if (status == PARLEY_OK)
@@ -305,6 +371,8 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
 static parley_status add(pl_meter *base, const parley_data *batch, const double *values, parley_error *error) {
     meter *meter = (struct meter *)base;
     meter->counts.weighted |= batch->weight != NULL;
+    if (base->model->label_sets)
+        return add_sets(meter, batch, values, error);
     if (base->model->outputs > 1)
         return add_classes(meter, batch, values, error);
     if (of_labels(base->model))
@@ -317,6 +385,8 @@ static void show(pl_meter *base, pl_viewer *viewer) {
     viewer->text(viewer, "loss", meter->model->loss->name);
     viewer->count(viewer, "rows", base->rows);
     pl_meter_show(base, viewer);
+    if (meter->unknown > 0)
+        viewer->count(viewer, "rows_with_unknown_labels", meter->unknown);
     pl_class_counts_show(&meter->counts, base->model, viewer);
 }
 

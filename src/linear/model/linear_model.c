@@ -316,7 +316,7 @@ uint64_t pl_linear_class(const pl_linear_model *model, double label) {
     return low < model->base.outputs && model->labels[low] == label ? low : model->base.outputs;
 }
 
-/* Probabilities of classes against the rest are scaled to add up to 1. */
+/* Probabilities of classes against the rest are scaled to add up to 1, unless a row may have several. */
 static parley_status finish(const parley_model *model, pl_output kind, double *values, parley_error *error) {
     const pl_loss *loss = pl_linear(model)->loss;
     double total = 0;
@@ -333,7 +333,7 @@ static parley_status finish(const parley_model *model, pl_output kind, double *v
         return PARLEY_OK;
     for (uint64_t output = 0; output < model->outputs; output++)
         total += values[output] = loss->probability(values[output]);
-    for (uint64_t output = 0; output < model->outputs && model->outputs > 1; output++)
+    for (uint64_t output = 0; output < model->outputs && model->outputs > 1 && !model->label_sets; output++)
         values[output] = total > 0 ? values[output] / total : 1.0 / (double)model->outputs;
     return PARLEY_OK;
 }

@@ -474,6 +474,7 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
         memcpy(model->labels, last->labels, outputs * sizeof *model->labels);
     model->low = last->low;
     model->high = last->high;
+    model->base.label_sets = last->base.label_sets;
     model->fold_bits = last->fold_bits;
     status = pl_names_copy(&last->base.names, &model->base.names, error);
     if (status == PARLEY_OK)

@@ -9,9 +9,9 @@
 
 #include "engine/collective.h"
 
-enum { SUM_LOSS, SUM_CONJUGATE, SUM_PULL, SUM_REACH, SUM_NORM, SUM_CLASSES };
+#define ALL_ROWS 1e-12 /* rounding of the sum of the shares of all rows */
 
-static double side_of(const pl_glm *glm, uint64_t i, uint64_t c) { return glm->class_of[i] == c ? 1.0 : -1.0; }
+enum { SUM_LOSS, SUM_CONJUGATE, SUM_PULL, SUM_REACH, SUM_NORM, SUM_CLASSES };
 
 uint64_t pl_classes_sums(const pl_glm *glm) {
     return glm->loss->together ? SUM_CLASSES + 2 * glm->classes : 1 + 2 * PL_SIDE_SUMS * glm->classes;
@@ -68,7 +68,7 @@ static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, cons
 /* Returns the loss of row i for class c, and the derivatives of it or, with `soft`, of the smoothed loss. */
 static double expand_side(const pl_glm *glm, uint64_t i, uint64_t c, double z, const pl_softening *soft, double *slope,
                           double *curvature) {
-    double y = side_of(glm, i, c), value = glm->loss->expand(glm->loss, z, y, slope, curvature);
+    double y = pl_classes_side(glm, i, c), value = glm->loss->expand(glm->loss, z, y, slope, curvature);
     if (soft)
         pl_soften(glm->loss, soft, i * glm->classes + c, 1, &z, &y, slope, curvature);
     return value;
@@ -81,7 +81,7 @@ double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const do
     if (loss->together)
         return visit_softmax(glm, i, z, b, slope, sums);
     for (uint64_t c = 0; c < glm->classes; c++) {
-        double at = z[c] + b[c], y = side_of(glm, i, c), curvature,
+        double at = z[c] + b[c], y = pl_classes_side(glm, i, c), curvature,
                value = expand_side(glm, i, c, at, soft, &slope[c], &curvature);
         total += value;
         if (sums)
@@ -131,7 +131,7 @@ double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h,
     if (loss->together)
         return loss->together->dual_step(z, glm->classes, glm->class_of[i], h, t);
     for (uint64_t c = 0; c < glm->classes; c++) {
-        double y = side_of(glm, i, c), t0 = t[c];
+        double y = pl_classes_side(glm, i, c), t0 = t[c];
         t[c] = loss->dual_step(loss, z[c], y, t0, h);
         residual += loss->residual(loss, z[c], y, t0, t[c], h);
     }
@@ -141,7 +141,7 @@ double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h,
 double pl_classes_depth(const pl_glm *glm, uint64_t i, const double *z, const double *t) {
     double depth = INFINITY;
     for (uint64_t c = 0; c < glm->classes; c++)
-        depth = fmin(depth, glm->loss->depth(glm->loss, z[c], side_of(glm, i, c), t[c]));
+        depth = fmin(depth, glm->loss->depth(glm->loss, z[c], pl_classes_side(glm, i, c), t[c]));
     return depth;
 }
 
@@ -288,7 +288,7 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
     pl_classes_repair(glm, i, t);
     for (uint64_t c = 0; c < classes; c++) {
         t[c] *= rows->scale;
-        sum += glm->loss->together ? 0.0 : glm->loss->conjugate(glm->loss, t[c], side_of(glm, i, c));
+        sum += glm->loss->together ? 0.0 : glm->loss->conjugate(glm->loss, t[c], pl_classes_side(glm, i, c));
     }
     if (glm->loss->together)
         sum = glm->loss->together->conjugate(t, classes, glm->class_of[i]);
@@ -366,7 +366,10 @@ double pl_classes_curvature(const pl_glm *glm) {
 
 static void frequency_row(const void *context, uint64_t i, double *sums) {
     const pl_glm *glm = context;
-    sums[glm->class_of[i]] += pl_share(glm, i);
+    for (uint64_t c = 0; c < glm->classes && glm->member; c++)
+        sums[c] += pl_classes_side(glm, i, c) > 0 ? pl_share(glm, i) : 0.0;
+    if (!glm->member)
+        sums[glm->class_of[i]] += pl_share(glm, i);
 }
 
 static parley_status open_repair(pl_glm *glm, const pl_team *team, parley_error *error) {
@@ -408,7 +411,11 @@ parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error 
     if (status == PARLEY_OK)
         status = pl_classes_total(glm, team, frequency_row, glm, glm->classes, glm->frequency, error);
     for (uint64_t c = 0; c < glm->classes && status == PARLEY_OK; c++)
-        if (!(glm->frequency[c] > 0))
+        if (glm->member && glm->frequency[c] >= 1.0 - ALL_ROWS)
+            status = pl_fail(error, PARLEY_BAD_INPUT,
+                             "%s: every row has label %.17g, so that there is nothing to learn about it; leave it out",
+                             glm->base.data->path, glm->labels[c]);
+        else if (!(glm->frequency[c] > 0))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows of label %.17g have weight 0; leave these rows out",
                              glm->base.data->path, glm->labels[c]);
     return status;
@@ -418,6 +425,8 @@ void pl_classes_close(pl_glm *glm) {
     close_repair(glm);
     pl_free(glm->labels);
     pl_free(glm->class_of);
+    pl_free(glm->member);
     glm->labels = NULL;
     glm->class_of = NULL;
+    glm->member = NULL;
 }

@@ -32,6 +32,13 @@ void pl_classes_level(uint64_t classes, double *b);
 /* The mean over classes of d^2 P / db_c^2 at that point. */
 double pl_classes_curvature(const pl_glm *glm);
 
+/* The target of class c against the rest in row i: +1 or -1. */
+static inline double pl_classes_side(const pl_glm *glm, uint64_t i, uint64_t c) {
+    if (glm->member)
+        return glm->member[glm->class_of[i] * glm->classes + c] ? 1.0 : -1.0;
+    return glm->class_of[i] == c ? 1.0 : -1.0;
+}
+
 /* out = z + a b for one row. */
 static inline void pl_classes_ahead(const pl_glm *glm, const double *z, double a, const double *b, double *out) {
     uint64_t c = 0;

@@ -111,7 +111,7 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     double q = pl_share(glm, i), slope, curvature;
     for (uint64_t c = 0; c < glm->classes; c++, sums += 3) {
         uint64_t e = i * glm->classes + c;
-        double z = rows->z[e] + rows->b[c], y = glm->class_of[i] == c ? 1.0 : -1.0;
+        double z = rows->z[e] + rows->b[c], y = pl_classes_side(glm, i, c);
         if (rows->soft)
             pl_soften(glm->loss, rows->soft, e, 1, &z, &y, &slope, &curvature);
         else

@@ -18,7 +18,7 @@ void pl_classes_row_curvature(const pl_glm *glm, uint64_t i, const double *z, co
         if (glm->loss->together)
             bend[c] = fmax(0.0, slope[c] + (c == y ? 1.0 : 0.0));
         else
-            glm->loss->expand(glm->loss, z[c] + b[c], c == y ? 1.0 : -1.0, &unused, &bend[c]);
+            glm->loss->expand(glm->loss, z[c] + b[c], pl_classes_side(glm, i, c), &unused, &bend[c]);
 }
 
 void pl_classes_mean_curvature(const pl_glm *glm, uint64_t i, const double *z, const double *dz, const double *b,
@@ -30,7 +30,7 @@ void pl_classes_mean_curvature(const pl_glm *glm, uint64_t i, const double *z, c
             bend[c] = fmax(0.0, slope[c] + (c == y ? 1.0 : 0.0));
             continue;
         }
-        glm->loss->expand(glm->loss, z[c] + b[c], c == y ? 1.0 : -1.0, &first, &curvature);
+        glm->loss->expand(glm->loss, z[c] + b[c], pl_classes_side(glm, i, c), &first, &curvature);
         bend[c] = fabs(dz[c]) > NO_CHANGE ? fmax(0.0, (slope[c] - first) / dz[c]) : curvature;
     }
 }

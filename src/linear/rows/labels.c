@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/label_sets.h"
 #include "engine/collective.h"
 #include "linear/glm.h"
 #include "math/softmax_kernel.h"
@@ -32,7 +33,9 @@ static parley_status number_rows(pl_glm *glm, parley_error *error) {
     uint64_t rows = glm->base.data->x.rows;
     parley_status status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
     for (uint64_t i = 0; i < rows && status == PARLEY_OK; i++)
-        glm->class_of[i] = (uint16_t)pl_label_place(glm->labels, (unsigned)glm->classes, glm->base.data->label[i]);
+        glm->class_of[i] =
+            glm->member ? (uint16_t)glm->base.data->label[i]
+                        : (uint16_t)pl_label_place(glm->labels, (unsigned)glm->classes, glm->base.data->label[i]);
     return status;
 }
 
@@ -128,11 +131,53 @@ static parley_status without_positive(const pl_glm *glm, const parley_settings *
                    glm->loss->name, glm->loss->labels == PL_LABELS_REAL ? "numbers" : "several classes");
 }
 
+/* Sets of labels are learnt label by label, each against the rest. */
+static parley_status check_sets(pl_glm *glm, const pl_label_sets *sets, const parley_settings *settings,
+                                parley_error *error) {
+    const char *path = glm->base.data->path, *loss = pl_linear_settings_of(settings)->loss;
+    glm->loss = strcmp(loss, "auto") == 0 ? pl_loss_for(PL_LABELS_BINARY) : pl_loss_find(loss);
+    if (!glm->loss)
+        return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
+    if (glm->loss->labels != PL_LABELS_BINARY)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--loss %s takes one label per row, but rows of %s have several; use a loss of two classes, such "
+            "as logistic",
+            loss, path);
+    if (*pl_linear_settings_of(settings)->class_weights)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--class-weights has no effect where rows have several labels; leave it out");
+    if (sets->labels < 2 || sets->labels > PL_MOST_CLASSES)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: rows have %llu different labels; sets of labels need 2 to %d of them", path,
+                       (unsigned long long)sets->labels, PL_MOST_CLASSES);
+    return without_positive(glm, settings, error);
+}
+
+static parley_status read_sets(pl_glm *glm, const parley_settings *settings, parley_error *error) {
+    pl_label_sets sets;
+    parley_status status = pl_label_sets_read(&glm->base.data->classes, &sets, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = check_sets(glm, &sets, settings, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&glm->member, sets.sets * sets.labels, sizeof *glm->member, "label sets", error);
+    for (uint64_t s = 0; s < sets.sets && status == PARLEY_OK; s++)
+        for (uint64_t m = sets.start[s]; m < sets.start[s + 1]; m++)
+            glm->member[s * sets.labels + sets.member[m]] = 1;
+    if (status == PARLEY_OK)
+        status = keep_classes(glm, sets.label, (unsigned)sets.labels, error);
+    pl_label_sets_free(&sets);
+    return status;
+}
+
 parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     double kinds[PL_MOST_CLASSES + 1];
     const parley_data *data = glm->base.data;
     const char *loss = pl_linear_settings_of(settings)->loss;
     bool open = strcmp(loss, "auto") == 0;
+    if (pl_has_label_sets(data))
+        return read_sets(glm, settings, error);
     if (!open) {
         glm->loss = pl_loss_find(loss);
         if (!glm->loss)

@@ -5,6 +5,7 @@
  * and once more at the end. Columns are kept as they are, in a table that grows, or folded into 2^bits columns.
  * Predictions on the scale of the targets are clipped to the range of 0 and the targets seen so far. */
 #include "linear/sgd/online.h"
+#include "data/label_sets.h"
 
 #include <math.h>
 #include <string.h>
@@ -223,6 +224,10 @@ static void look_ahead(const pl_online *online, const pl_matrix *x, uint64_t i) 
 }
 
 static parley_status begin_batch(pl_online *online, const parley_data *batch, parley_error *error) {
+    if (batch->format == &pl_format_multilabel || pl_has_label_sets(batch))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "preset online takes one label per row, but rows of %s have several; use another preset",
+                       batch->path);
     if (!online->loss)
         choose_loss(online, batch);
     return *online->positive ? pl_positive_label(batch, online->positive, &online->state.high, error) : PARLEY_OK;
