@@ -98,7 +98,7 @@ parley_status pl_terms_write(const pl_terms *terms, unsigned count, const char *
         status = pl_fail_memory(error, "the description of the words", room);
     if (status == PARLEY_OK) {
         size_t at = (size_t)snprintf(whole, room, "%.*s%s", (int)before, *text ? *text : "",
-                                     before > 1 ? ",\"terms\":" : ALONE + (before == 1));
+                                     before > 1 ? ",\"terms\":" : &ALONE[before == 1]);
         json_dumpb(all, whole + at, bytes, JSON_COMPACT);
         memcpy(whole + at + bytes, "}", 2);
         pl_free(*text);

@@ -1,8 +1,10 @@
 /* fuzz_dates.c: any bytes as a date, after a byte that gives the order of day, month and year. An accepted date is the
- * day that its digits say: counting the days of all years and months before it gives the same number. */
+ * day that its digits say: counting the days of all years and months before it gives the same number. Dates with names
+ * and times alone are in range. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/csv/dates.h"
 #include "fuzz_check.h"
@@ -27,6 +29,19 @@ static long day_number(unsigned year, unsigned month, unsigned day) {
     return days;
 }
 
+/* Is the text a date of three numbers with a year of four digits, which has one meaning, up to its time? */
+static bool is_plain(const uint8_t *bytes, size_t count, pl_date_order order) {
+    size_t i = 1, digits[3] = {0};
+    for (unsigned part = 0; part < 3; part++) {
+        for (; i < count && bytes[i] >= '0' && bytes[i] <= '9'; i++)
+            digits[part]++;
+        if (digits[part] == 0 || (part < 2 && (i == count || !strchr("-/.", bytes[i]))))
+            return false;
+        i += part < 2;
+    }
+    return digits[order == PL_YEAR_FIRST ? 0 : 2] == 4 && (i == count || bytes[i] == ' ' || bytes[i] == 'T');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     double years = NAN;
     unsigned part[3] = {0}, parts = 0;
@@ -42,6 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     free(text);
     if (!good)
         return 0;
+    if (order == PL_CLOCK || !is_plain(bytes, count, order)) {
+        check(order == PL_CLOCK ? fabs(years) < 24.0 * 1000000 + 10001 : years > -2001 && years < 8001);
+        return 0;
+    }
     for (; parts < 3; parts++, i++)
         for (; i < count && bytes[i] >= '0' && bytes[i] <= '9'; i++)
             part[parts] = 10 * part[parts] + bytes[i] - '0';
