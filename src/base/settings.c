@@ -14,8 +14,10 @@
 
 static const pl_setting data_and_method[] = {
     {"standardise", PL_FLAG, PL_FOR_LINEAR | PL_FOR_NETWORK, "false", .in_model = true,
-     .help = "linear models: penalise as if every column had variance 1; networks: train on columns, and on targets of "
-             "squared loss, of mean 0 and variance 1; the model still applies to the original columns",
+     .help =
+         "linear models: penalise as if every column had variance 1, except columns of 0 and 1; networks: train on "
+         "columns, and on targets of squared loss, of mean 0 and variance 1; the model still applies to the original "
+         "columns",
      AT(standardise)},
     {"inference", PL_FLAG, PL_FOR_LINEAR_ONE | PL_FOR_INFO, "false",
      .help = "train: store standard errors of coefficients, for losses squared, logistic and poisson without L1 "

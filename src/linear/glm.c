@@ -74,6 +74,7 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .c = pl_linear_settings_of(settings)->c,
                     .alpha = pl_linear_settings_of(settings)->alpha,
                     .standardise = settings->standardise,
+                    .scale_indicators = pl_linear_settings_of(settings)->scale_indicators,
                     .non_negative = pl_linear_settings_of(settings)->non_negative,
                     .l1_ratio = pl_linear_settings_of(settings)->l1_ratio,
                     .offset_column = PL_NO_OFFSET};

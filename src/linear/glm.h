@@ -35,6 +35,7 @@ typedef struct pl_glm {
     double c, alpha; /* other forms of lambda; NaN if not given */
     pl_intercept intercept;
     bool standardise;                   /* columns are penalised as if their variance were 1 */
+    bool scale_indicators;              /* those of values 0 and 1 too */
     bool non_negative;                  /* the coefficients of columns must not be negative */
     double least_factor, most_factor;   /* over penalised entries */
     uint64_t classes;                   /* entries per row of the model */
@@ -192,6 +193,11 @@ static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double 
     else
         pl_sparse_add_scaled(x->index + begin, pl_values_from(x->values, begin), x->start[row + 1] - begin, a, w,
                              glm->scale);
+}
+
+/* What was subtracted from the values of column j. */
+static inline double pl_column_shift(const pl_glm *glm, uint64_t j) {
+    return (glm->centred.shift ? glm->centred.shift[j] : 0.0) + (glm->table.shift ? glm->table.shift[j] : 0.0);
 }
 
 /* The factor of column j, which is 1 for an intercept. Solvers by columns use it. */

@@ -11,7 +11,8 @@
 #define MOST_EXCLUSIVE 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
 #define MOST_LOOKED_AT (1 << 24)
 #define FEW_COLUMNS 200 /* for which Newton's method needs none that are apart */
-#define SMALL 0.05      /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+#define SMALL 0.05      /* an L2 penalty that hardly changes the coefficient of a standardised column, */
+#define SHRUNK 0.5      /* and one, relative to the curvature of a column, that changes it a lot */
 
 /* Replaces the data by data with class weights. */
 static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
@@ -186,10 +187,8 @@ static parley_status first(const pl_problem *problem, const pl_team *team, doubl
 /* What the intercept absorbs of the shifts of columns. */
 static double absorbed(const pl_glm *glm, const double *coef) {
     double sum = 0;
-    for (uint64_t j = 0; j < glm->base.data->x.columns && glm->centred.shift; j++)
-        sum += coef[j] * glm->centred.shift[j];
-    for (uint64_t j = 0; j < glm->base.data->x.columns && glm->table.shift; j++)
-        sum += coef[j] * glm->table.shift[j];
+    for (uint64_t j = 0; j < glm->base.data->x.columns && (glm->centred.shift || glm->table.shift); j++)
+        sum += coef[j] * pl_column_shift(glm, j);
     return sum;
 }
 
@@ -300,23 +299,29 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
     pl_describe_text(out, "intercept", intercepts[intercept]);
 }
 
-/* Says when the penalty affects columns by their scale more than users may expect. For texts, whose rare words differ
- * in scale, this would be of no use. */
+/* Whether an L2 penalty shrinks the coefficient of some number a lot, and would not if the number were standardised. */
+static bool shrinks_numbers(const pl_glm *glm) {
+    double least = glm->centred.least, l2 = glm->base.l2;
+    return least > 0 && l2 < SMALL && l2 > SHRUNK * pl_loss_step_curvature(glm->loss) * least * least;
+}
+
+/* Says when the scale of columns makes the penalty act on them as users may not expect, and --standardise would help.
+ * It leaves indicators alone. For texts, whose rare words differ in scale, this would be of no use. */
 static void describe_scales(const pl_glm *glm, pl_description *out) {
-    double factor = glm->centred.common_scales, digit = pow(10.0, floor(log10(factor))), size = glm->centred.usual;
+    double factor = glm->centred.common_scales, digit = pow(10.0, floor(log10(factor)));
+    bool shrinks = !out->many && shrinks_numbers(glm);
     if (glm->standardise || !(out->many || glm->lambda > 0))
         return;
-    if (factor > PL_UNEVEN)
+    if (factor > PL_UNEVEN && (shrinks || out->many || glm->base.l1 > 0))
         pl_describe_line(out,
-                         "scale: columns differ by a factor of about %.7g, so the penalty hardly affects the large "
-                         "ones; --standardise treats them alike",
+                         "scale: columns differ by a factor of about %.7g, so the penalty acts mostly on the small "
+                         "ones; --standardise treats numbers alike",
                          round(factor / digit) * digit);
-    else if (!out->many && glm->base.l2 < SMALL &&
-             glm->base.l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
+    else if (shrinks)
         pl_describe_line(out,
                          "scale: values of about %.1g are small for this lambda, which shrinks the model a lot; "
                          "--standardise or a smaller --lambda avoids it",
-                         size);
+                         glm->centred.least);
 }
 
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {

@@ -92,6 +92,8 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     if (status == PARLEY_OK)
         status = check_positive(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
+    if (status == PARLEY_OK && pl_linear_settings_of(settings)->scale_indicators && !settings->standardise)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--scale-indicators has no effect without --standardise; give both");
     if (status == PARLEY_OK && settings->schedule > PL_NORMALISED)
         return pl_fail(error, PARLEY_BAD_USAGE, "--schedule step and cosine are for networks; use another one");
     return status == PARLEY_OK ? check_parameters(settings, error) : status;

@@ -51,6 +51,10 @@ static const pl_setting problem[] = {
      AT(penalty_factors)},
     {"non_negative", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
      .help = "keep the coefficients of columns at 0 or more", AT(non_negative)},
+    {"scale_indicators", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
+     .help =
+         "with --standardise: scale columns of 0 and 1, such as those of categories, as well, as glmnet and Spark do",
+     AT(scale_indicators)},
     {"class_weights", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,
      .help =
          "balanced: all classes have the same total weight; LABEL=W,LABEL=W: factors for the weights of rows, by label",

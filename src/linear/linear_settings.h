@@ -13,7 +13,7 @@ typedef struct pl_linear_settings {
     double huber_width, epsilon, quantile, power;
     double lambda, c, alpha, l1_ratio; /* the first three say one thing */
     uint64_t intercept;                /* pl_intercept */
-    bool non_negative;
+    bool non_negative, scale_indicators;
     const char *penalty_factors, *class_weights, *positive;
     bool average_iterates, reweight;
     uint64_t history;

@@ -74,6 +74,55 @@ static void columns_without_variance_have_scale_0(void **state) {
     parley_data_free(data);
 }
 
+/* Columns 1 and 2 are indicators, of which 2 is so common that it is shifted, 3 is a number, and 4 nearly always 1. */
+static void indicators_keep_their_scale(void **state) {
+    (void)state;
+    char text[8192] = "";
+    for (int i = 0; i < 200; i++) {
+        sprintf(text + strlen(text), "%d%s%s 3:%d", i % 3 ? 1 : -1, i % 7 ? "" : " 1:1", i % 10 ? " 2:1" : "", i % 9);
+        sprintf(text + strlen(text), " 4:%s\n", i == 150 ? "2" : "1");
+    }
+    parley_data *data = data_of(text);
+    const double one[] = {1, 1, 0, 0};
+    for (unsigned all = 0; all < 2; all++) {
+        pl_engine *engine;
+        pl_team team;
+        assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
+        pl_glm glm = glm_of(engine, &team, data, all ? "standardise=true scale_indicators=true" : "standardise=true");
+        for (uint64_t j = 0; j < 4; j++)
+            assert_close(glm.scale[j], one[j] > 0 && !all ? 1.0 : 1.0 / sqrt(variance_of(data, j)), 1e-9);
+        pl_glm_close(&glm);
+        pl_team_close(&team);
+        pl_engine_close(engine);
+    }
+    parley_data_free(data);
+}
+
+/* An indicator that the intercept shifts is one still: the model is that of the other column, with its sign. */
+static void shifted_indicators_keep_their_scale(void **state) {
+    (void)state;
+    char text[16384] = "", other[16384] = "";
+    for (int i = 0; i < 300; i++) {
+        int rare = i % 20 == 3;
+        sprintf(text + strlen(text), "%d%s 2:%d\n", (i * 7 + 40 * rare) % 11 > 5 ? 1 : -1, rare ? "" : " 1:1",
+                i % 9 + 50);
+        sprintf(other + strlen(other), "%d%s 2:%d\n", (i * 7 + 40 * rare) % 11 > 5 ? 1 : -1, rare ? " 1:1" : "",
+                i % 9 + 50);
+    }
+    parley_data *data[] = {data_of(text), data_of(other)};
+    outcome done[2];
+    for (unsigned k = 0; k < 2; k++)
+        done[k] = train_once(data[k], "standardise=true preset=newton lambda=0.05 gap=1e-12");
+    const double *a = parley_model_coef(done[0].model[0]), *b = parley_model_coef(done[1].model[0]);
+    assert_close(a[0], -b[0], 1e-6);
+    assert_close(a[1], b[1], 1e-6);
+    assert_close(done[0].summary[0].objective, done[1].summary[0].objective, 1e-10);
+    for (unsigned k = 0; k < 2; k++) {
+        free_models(&done[k]);
+        parley_data_free(data[k]);
+    }
+}
+
 /* The same data with their columns divided by their deviations. */
 static parley_data *divided(const parley_data *data, const double *deviation) {
     static char text[1 << 16];
@@ -106,7 +155,7 @@ static void every_solver_finds_the_model_of_the_scaled_data(void **state) {
         parley_data *data = random_data(plans[p]);
         double deviation[12];
         for (uint64_t j = 0; j < 12; j++)
-            deviation[j] = sqrt(variance_of(data, j));
+            deviation[j] = plans[p].ones ? 1.0 : sqrt(variance_of(data, j)); /* indicators keep their scale */
         parley_data *scaled = divided(data, deviation);
         for (unsigned f = 0; f < COUNT(forms); f++) {
             char words[160];
@@ -130,6 +179,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scales_are_inverse_deviations),
         cmocka_unit_test(columns_without_variance_have_scale_0),
+        cmocka_unit_test(indicators_keep_their_scale),
+        cmocka_unit_test(shifted_indicators_keep_their_scale),
         cmocka_unit_test(every_solver_finds_the_model_of_the_scaled_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,7 @@ class _Linear(Estimator):
             "rounds": max(1, self._value("maxIter")) if self.isSet(self.getParam("maxIter")) else None,
             "intercept": "free" if self._value("fitIntercept") else "none",
             "standardise": bool(self._value("standardization")),
+            "scale_indicators": bool(self._value("standardization")),
         }
 
     def _strength(self, moments: Moments) -> dict[str, float]:

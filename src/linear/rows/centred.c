@@ -127,9 +127,11 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
         double squares = 0, weight = 0;
+        bool ones = true;
         for (end = first; end < count && all[end].column == all[first].column; end++) {
             double value = all[end].value - centred->shift[(uint64_t)all[first].column];
             squares += all[end].weight * value * value;
+            ones &= all[end].value == 1.0;
             weight += all[end].weight;
         }
         if ((uint64_t)all[first].column + 1 == centred->fixed)
@@ -137,7 +139,7 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
         sum += squares;
         if (squares > 0)
             scale[columns++] = sqrt(squares / weight);
-        if (squares > 0 && (double)(end - first) >= COMMON * size) {
+        if (squares > 0 && !ones && (double)(end - first) >= COMMON * size) {
             most = fmax(most, scale[columns - 1]);
             least = fmin(least, scale[columns - 1]);
         }
@@ -146,7 +148,8 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
         pl_sort_numbers(scale, columns);
         centred->usual = scale[columns / 2];
         centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
-        centred->common_scales = fmax(most / centred->usual, centred->usual / least);
+        centred->common_scales = most > 0 ? fmax(most / centred->usual, centred->usual / least) : 1.0;
+        centred->least = most > 0 ? least : 0.0;
         centred->mean_square = total > 0 ? sum / total : 0;
     }
     pl_free(scale);

@@ -11,7 +11,9 @@ typedef struct pl_centred {
     double *shift;        /* by column, what was subtracted */
     double usual;         /* the median scale of columns: the root mean square of their entries */
     double scales;        /* how much the scales of columns differ: the largest or smallest against the median */
-    double common_scales; /* the same for columns with entries in many rows, unlike the rare words of texts */
+    double common_scales; /* the same for numbers with entries in many rows, unlike the rare words of texts; columns
+                             whose entries are all 1 are no numbers */
+    double least;         /* the smallest scale of such columns; 0: there are none */
     double mean_square;   /* mean of |x|^2 over rows; 0 if it is not known */
     uint64_t fixed;       /* input: 1 + a column that is neither shifted nor compared; 0: none */
     pl_span start, index, value;

@@ -1,7 +1,39 @@
-/* standardise.c: columns of unit variance, without changing the data (shard/column_moments.h). */
+/* standardise.c: columns of unit variance, without changing the data (shard/column_moments.h). Indicators, whose values
+ * are 0 and 1, keep their scale unless that is asked for: the deviation of a rare category is so small that the penalty
+ * would hardly act on its coefficient. */
+#include <math.h>
 #include <string.h>
 
 #include "linear/glm.h"
+
+#define ROUNDED 1e-6 /* of a value of 0 or 1 from which a shift was subtracted */
+
+/* Counts the entries of every column that are neither 0 nor 1 in the original data. */
+static void add_others(const void *context, const pl_part *part, double *sums) {
+    const pl_glm *glm = context;
+    const parley_data *data = glm->base.data;
+    const pl_matrix *x = &data->x;
+    for (pl_walk rows = pl_walk_entries(data); pl_walk_on(part, &rows);)
+        for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++) {
+            uint32_t j = x->index[e];
+            double shift = pl_column_shift(glm, j), value = pl_value_at(x->values, e) + shift;
+            double off = fmin(fabs(value), fabs(value - 1.0));
+            sums[j] += off > (shift != 0 ? ROUNDED : 0.0);
+        }
+}
+
+static parley_status keep_indicators(pl_glm *glm, const pl_team *team, parley_error *error) {
+    double *others;
+    uint64_t columns = glm->base.data->x.columns;
+    parley_status status = pl_take(&others, columns, sizeof *others, "the columns' scales", error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(team, columns, add_others, glm, others, error);
+    for (uint64_t j = 0; j < columns && status == PARLEY_OK; j++)
+        if (others[j] == 0 && glm->scale[j] > 0)
+            glm->scale[j] = 1.0;
+    pl_free(others);
+    return status;
+}
 
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error) {
     uint64_t columns = glm->base.data->x.columns;
@@ -17,7 +49,7 @@ parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *err
     if (status == PARLEY_OK)
         status = pl_column_moments(glm->base.data, team, mean, glm->scale, error);
     pl_free(mean);
-    return status;
+    return status == PARLEY_OK && !glm->scale_indicators ? keep_indicators(glm, team, error) : status;
 }
 
 void pl_scale_columns(const pl_glm *glm, double *w) {
