@@ -60,11 +60,6 @@ parley_status pl_sample_take(const parley_data *data, uint64_t rows, uint64_t si
     return status;
 }
 
-static int by_column(const void *left, const void *right) {
-    double a = ((const pl_sampled *)left)->column, b = ((const pl_sampled *)right)->column;
-    return (a > b) - (a < b);
-}
-
 /* Is a value not the one of the text? Of a float that is not known, but short decimals are exact. */
 static bool is_cut(double value, bool wide) {
     float narrow = (float)value;
@@ -96,29 +91,58 @@ static bool is_blurred(const pl_bands *bands, uint64_t i) {
     return range > 0 && bands->cut[i] > 0 && range < KEPT * most;
 }
 
-parley_status pl_bands_open(pl_sampled *sample, uint64_t count, uint64_t size, bool wide, pl_bands *out,
-                            parley_error *error) {
+static int by_number(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Lists the columns that enough sampled rows have, and stores 1 + their places. */
+static void list_common(const pl_sampled *sample, uint64_t count, uint64_t size, uint32_t *place, pl_bands *bands) {
+    for (uint64_t e = 0; e < count; e++)
+        place[(uint64_t)sample[e].column] += sample[e].value != 0;
+    for (uint64_t e = 0; e < count; e++) {
+        uint32_t *of = &place[(uint64_t)sample[e].column];
+        if ((uint64_t)*of * LEAST_SHARE >= size && *of >= 2)
+            bands->list[bands->count++] = (uint32_t)sample[e].column;
+        *of = 0;
+    }
+    qsort(bands->list, bands->count, sizeof *bands->list, by_number);
+    for (uint64_t i = 0; i < bands->count; i++)
+        place[bands->list[i]] = (uint32_t)i + 1;
+}
+
+/* Keeps the columns that floats may blur. */
+static void keep_near(pl_bands *bands, bool wide) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < bands->count; i++)
+        if (is_near(bands, i) && (wide || bands->cut[i] > 0))
+            bands->list[kept++] = bands->list[i];
+    bands->count = kept;
+}
+
+parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t columns, bool wide,
+                            pl_bands *out, parley_error *error) {
+    uint32_t *place = NULL;
     *out = (pl_bands){0};
     parley_status status = pl_take(&out->low, 3 * (count + 1), sizeof *out->low, "the ranges of columns", error);
     if (status == PARLEY_OK)
         status = pl_take(&out->list, count + 1, sizeof *out->list, "the ranges of columns", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&place, columns, sizeof *place, "the ranges of columns", error);
     if (status != PARLEY_OK)
         return status;
     out->high = out->low + count + 1;
     out->cut = out->high + count + 1;
-    qsort(sample, count, sizeof *sample, by_column);
-    for (uint64_t e = 0; e < count;) {
-        uint64_t first = e, i = out->count, held = 0;
+    list_common(sample, count, size, place, out);
+    for (uint64_t i = 0; i < out->count; i++)
         clear(out, i);
-        for (; e < count && sample[e].column == sample[first].column; e++)
-            if (sample[e].value != 0) {
-                include(out, i, sample[e].value, wide);
-                held++;
-            }
-        out->list[i] = (uint32_t)sample[first].column;
-        bool judged = held * LEAST_SHARE >= size && held >= 2 && is_near(out, i) && (wide || out->cut[i] > 0);
-        out->count += judged;
+    for (uint64_t e = 0; e < count; e++) {
+        uint32_t at = place[(uint64_t)sample[e].column];
+        if (at > 0 && sample[e].value != 0)
+            include(out, at - 1, sample[e].value, wide);
     }
+    pl_free(place);
+    keep_near(out, wide);
     return PARLEY_OK;
 }
 
@@ -213,7 +237,7 @@ parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *
         return PARLEY_OK;
     parley_status status = pl_sample_take(data, rows, size, &sample, &count, error);
     if (status == PARLEY_OK)
-        status = pl_bands_open(sample, count, size, data->read_wide, &bands, error);
+        status = pl_bands_open(sample, count, size, data->x.columns, data->read_wide, &bands, error);
     if (status == PARLEY_OK)
         status = pl_bands_measure(&bands, data, error);
     if (status == PARLEY_OK)

@@ -24,9 +24,9 @@ uint64_t pl_sample_size(uint64_t rows, uint64_t nonzeros);
 /* Lists the entries of the sampled rows that this process holds. The caller frees them. */
 parley_status pl_sample_take(const parley_data *data, uint64_t rows, uint64_t size, pl_sampled **out, uint64_t *count,
                              parley_error *error);
-/* Finds the columns to judge in the sample of all rows, which it sorts. */
-parley_status pl_bands_open(pl_sampled *sample, uint64_t count, uint64_t size, bool wide, pl_bands *out,
-                            parley_error *error);
+/* Finds the columns to judge in the sample of all rows. */
+parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t columns, bool wide,
+                            pl_bands *out, parley_error *error);
 /* Sets the ranges to those of the rows that this process holds. */
 parley_status pl_bands_measure(pl_bands *bands, const parley_data *data, parley_error *error);
 void pl_bands_close(pl_bands *bands);

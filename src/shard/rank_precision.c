@@ -69,7 +69,7 @@ parley_status pl_precision_of_ranks(pl_engine *engine, parley_data *data, bool *
     uint64_t rows = (uint64_t)sums[0], size = pl_sample_size(rows, (uint64_t)sums[1]);
     status = gather_sample(engine, data, rows, size, &sample, &count, error);
     if (status == PARLEY_OK)
-        status = pl_bands_open(sample, count, size, data->read_wide, &bands, error);
+        status = pl_bands_open(sample, count, size, data->x.columns, data->read_wide, &bands, error);
     if (status == PARLEY_OK)
         status = pl_bands_measure(&bands, data, error);
     if (status == PARLEY_OK && bands.count > 0)
