@@ -36,7 +36,7 @@ echo "the wheel runs in an empty environment"
 environment old "scikit-learn==1.4.*" "numpy<2" pandas pytest
 tests old test_checks.py > "$folder/old.log" 2>&1 &
 old=$!
-environment current scikit-learn pandas pytest tqdm ruff pyarrow onnx onnxruntime statsmodels gensim
+environment current scikit-learn pandas pytest tqdm ruff pyarrow onnx onnxruntime statsmodels gensim vega_datasets palmerpenguins
 "$folder/current/bin/ruff" check -q python
 "$folder/current/bin/ruff" format -q --check python
 code=0
