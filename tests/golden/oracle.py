@@ -165,24 +165,27 @@ def descend(value, start, bounds):
 
 @remembered
 def solve_smooth(problem):
-    """L-BFGS-B. An L1 penalty becomes smooth by splitting w into positive and negative parts."""
+    """L-BFGS-B on columns of one size. An L1 penalty becomes smooth by splitting w into positive and negative parts."""
     x, y, q = columns(problem), problem.y, problem.share
-    l1, l2, d = problem.lam * problem.rho, problem.lam * (1 - problem.rho), columns(problem).shape[1]
-    parts = 2 if l1 else 1
+    size = np.maximum(np.abs(x).max(axis=0).toarray().ravel() if sparse.issparse(x) else np.abs(x).max(axis=0), 1e-3)
+    x = (sparse.csr_matrix(x) @ sparse.diags(1 / size)).tocsr()
+    l1, l2, d = problem.lam * problem.rho / size, problem.lam * (1 - problem.rho) / size**2, x.shape[1]
+    split = problem.lam * problem.rho > 0
 
     def value(v):
-        w, b = v[:d] - (v[d : 2 * d] if l1 else 0.0), v[-1] if problem.free else 0.0
+        w, b = v[:d] - (v[d : 2 * d] if split else 0.0), v[-1] if problem.free else 0.0
         z = x @ w + b
         slope = q * loss_slopes(problem.loss, z, y, problem.width)
-        p = q @ loss_values(problem.loss, z, y, problem.width) + l2 / 2 * (w @ w) + l1 * (v[: parts * d].sum() if l1 else 0.0)
+        p = q @ loss_values(problem.loss, z, y, problem.width) + l2 @ (w * w) / 2
+        p += l1 @ (v[:d] + v[d : 2 * d]) if split else 0.0
         g = x.T @ slope + l2 * w
-        gradient = np.concatenate([g + l1, l1 - g]) if l1 else g
+        gradient = np.concatenate([g + l1, l1 - g]) if split else g
         return p, np.append(gradient, slope.sum()) if problem.free else gradient
 
-    bounds = [(0, None) if l1 else (None, None)] * (parts * d) + [(None, None)] * problem.free
+    bounds = [(0, None) if split else (None, None)] * (2 * d if split else d) + [(None, None)] * problem.free
     found = descend(value, np.zeros(len(bounds)), bounds)
-    w, b = found[:d] - (found[d : 2 * d] if l1 else 0.0), found[-1] if problem.free else 0.0
-    return w, b
+    w, b = found[:d] - (found[d : 2 * d] if split else 0.0), found[-1] if problem.free else 0.0
+    return w / size, b
 
 
 def hinge_dual(problem, b=0.0, mu=np.inf, start=None):

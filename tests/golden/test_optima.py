@@ -219,7 +219,6 @@ def reaches_the_optimum_without_a_penalty(parley, folder, problem, flags):
     w, b = solve_smooth(problem)
     z = problem.x @ w + b
     slope = problem.x.T @ (problem.share * loss_slopes(problem.loss, z, problem.y, problem.width))
-    slope /= np.maximum(1.0, abs(problem.x).max(axis=0).toarray().ravel())  # as if columns had values of at most 1
     demand(np.abs(slope).max() <= 1e-7, f"the oracle is not certain: {np.abs(slope).max():.1e}")
     data, common = write_problem(problem, folder)
     run = train(parley, data, folder, *common, *flags, "--gap", 1e-6)
