@@ -1,5 +1,5 @@
-"""Tables that packages carry, as people have them: `parley train` without options is as good on held-out rows as a pipeline of
-pandas and scikit-learn that fills in missing values, scales numbers and has an indicator for each category."""
+"""Tables that packages carry, as people have them: `parley train` without options is as good on held-out rows as a
+pipeline of scikit-learn that fills in missing values, scales numbers and has an indicator for each category."""
 
 import json
 import os
@@ -80,6 +80,10 @@ def dates_as_days(X):
     return X.assign(**days)
 
 
+def run(*words):
+    return subprocess.run([PROGRAM, *words], check=True, capture_output=True).stdout
+
+
 def scores(tmp_path, frame, target, classes, seed):
     train, test = train_test_split(frame, test_size=0.3, random_state=seed, stratify=frame[target] if classes else None)
     X, y = dates_as_days(train.drop(columns=target)), train[target]
@@ -89,9 +93,8 @@ def scores(tmp_path, frame, target, classes, seed):
     for name, part in (("train", train), ("test", test)):
         part.to_csv(tmp_path / f"{name}.csv", index=False)
     options = ["--label-column", target, "--quiet", "--model", tmp_path / "model"]
-    subprocess.run([PROGRAM, "train", tmp_path / "train.csv", *options], check=True, capture_output=True)
-    done = subprocess.run([PROGRAM, "eval", tmp_path / "model", tmp_path / "test.csv", "--json"], check=True, capture_output=True)
-    found = json.loads(done.stdout)
+    run("train", tmp_path / "train.csv", *options)
+    found = json.loads(run("eval", tmp_path / "model", tmp_path / "test.csv", "--json"))
     return found["auc" if classes else "r2"], theirs
 
 
