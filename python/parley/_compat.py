@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_scalar, compute_class_weight
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -84,6 +85,15 @@ def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:
     """The weight of each class. For `balanced`, releases before 1.7 count rows and later ones sum their weights."""
     options = {"sample_weight": sample_weight} if RELEASE >= parse_version("1.7") and sample_weight is not None else {}
     return compute_class_weight(kind, classes=classes, y=y, **options)
+
+
+def checked_strengths(alphas: Any, least: str) -> np.ndarray:
+    """The strengths of a penalty, which must be above 0 (`least` is "neither"), or at least 0 ("left")."""
+    each = [alphas] if np.ndim(alphas) == 0 else list(alphas)
+    for number, alpha in enumerate(each):
+        name = "alphas" if len(each) == 1 else f"alphas[{number}]"
+        check_scalar(alpha, name, Real, min_val=0.0, include_boundaries=least)
+    return np.array(each, float)
 
 
 class Tagged:

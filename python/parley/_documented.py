@@ -74,6 +74,7 @@ PARAMETERS = {
     "Cs": ("int or list of float", "Number of values of C, spaced geometrically from 1e-4 to 1e4, or a list of them."),
     "cv": ("int, splitter or None", "Folds, as in scikit-learn's ``check_cv``; None: 5 folds."),
     "scoring": ("str, callable or None", "The score; None: accuracy."),
+    "use_legacy_attributes": ("bool", "Whether attributes have the shapes of older releases."),
     "refit": ("bool", "Fit again on all rows with the best values; otherwise average the coefficients of the folds."),
 }
 

@@ -45,6 +45,8 @@ def together(fits: list[Fit]) -> Fit:
     for name in ("objective", "dual", "gap", "relative_gap"):
         summary[name] = sum(fit.summary[name] for fit in fits)
     summary["rounds"] = max(fit.summary["rounds"] for fit in fits)
+    summary["gaps"] = [fit.summary["gap"] for fit in fits]
+    summary["rounds_of_each"] = [fit.summary["rounds"] for fit in fits]
     summary["stop"] = next((f.summary["stop"] for f in fits if f.summary["stop"] != "converged"), "converged")
     coef, intercept, log = (np.concatenate([fit[i] for fit in fits]) for i in (0, 1, 3))
     return Fit(coef, intercept, summary, log, next((fit.caught for fit in fits if fit.caught), None))
@@ -59,7 +61,7 @@ def checked_weight(sample_weight: Any, rows: int, zeros: bool = False) -> np.nda
         weight = np.full(rows, float(weight))
     if weight.ndim != 1:
         raise ValueError(
-            f"sample_weight has {weight.ndim} dimensions; it must be 1D array or scalar: one weight per row"
+            f"Sample weights must be 1D array or scalar: sample_weight has {weight.ndim} dimensions; give one per row"
         )
     if weight.shape[0] != rows:
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: one weight per row")
@@ -100,6 +102,15 @@ def seed(random_state: Any) -> int | None:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def widened(X: Any, problem: dict[str, Any], scale: float) -> tuple[Any, dict[str, Any]]:
+    """Rows and problem with a column of `scale` instead of a penalised intercept."""
+    if scale == 1.0:
+        return X, dict(problem)
+    column = np.full((X.shape[0], 1), scale, X.dtype)
+    wide = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+    return wide, {**problem, "intercept": "none"}
+
+
 class Linear(Reported, Tagged, BaseEstimator):
     """Base of all estimators. `_only` lists the parameters that accept only some of scikit-learn's values, and why."""
 
@@ -107,6 +118,8 @@ class Linear(Reported, Tagged, BaseEstimator):
     _offset: np.ndarray | None = None  # of the rows, while a fit runs whose loss is computed at z + offset
     has_offset_ = False
     _exact: ClassVar[float | None] = None  # the gap to which small tables are solved; 0: as far as rounding allows
+    _complaint: ClassVar[str] = "The run did not converge"
+    _narrow: ClassVar[bool] = False  # whether the model of float32 data has float32 coefficients, as in scikit-learn
 
     def _keep(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -144,7 +157,13 @@ class Linear(Reported, Tagged, BaseEstimator):
         """Checks X and y as scikit-learn does. The core checks that values are finite when it reads them."""
         X, y = validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
         self._values = X.nnz if sp.issparse(X) else X.size
+        self._dtype = X.dtype if self._narrow else np.dtype(float)
         return X, y
+
+    def _keep_model(self, coef: np.ndarray, intercept: Any) -> None:
+        """Sets `coef_` and `intercept_`, in float32 for such data. A single intercept is a number of numpy."""
+        self.coef_ = np.asarray(coef, self._dtype)
+        self.intercept_ = self._dtype.type(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, self._dtype)
 
     def _data(self, X: Any, y: Any, weight: Any) -> Any:
         try:
@@ -155,12 +174,12 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _start(self, loss: str, frame: Frame, outputs: int = 1, labels: Any = None) -> Any:
         """The model of the last fit, to start from, if there is one of the same shape."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+        if not getattr(self, "warm_start", False) or getattr(self, "coef_", None) is None:
             return _run.ffi.NULL
         coef = dense(self.coef_)
         if coef.shape != (outputs, frame.X.shape[1]):
             return _run.ffi.NULL
-        intercept = np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
+        intercept = np.broadcast_to(np.asarray(getattr(self, "intercept_", 0.0), float), (outputs,))
         intercept = frame.inside(coef, intercept)
         if self._offset is not None:
             coef = np.column_stack([coef, np.ones(outputs)])
@@ -168,6 +187,8 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
         """Runs the core on checked arrays."""
+        if getattr(self, "max_iter", None) == 0:
+            return self._unchanged(X.shape[1], outputs)
         scaling = float(getattr(self, "intercept_scaling", 1.0))
         if scaling != 1 and problem["intercept"] == "penalised":
             return self._solve_scaled(X, y, weight, problem, outputs, labels, scaling)
@@ -189,9 +210,17 @@ class Linear(Reported, Tagged, BaseEstimator):
         self, X: Any, y: Any, weight: Any, problem: dict, outputs: int, labels: Any, scaling: float
     ) -> Fit:
         """A penalised intercept is the coefficient of a column of `scaling`, times `scaling`."""
-        beside = _offsets.beside(X, np.full(X.shape[0], scaling, X.dtype)).astype(X.dtype, copy=False)
-        fit = self._solve(beside, y, weight, {**problem, "intercept": "none"}, outputs, labels)
+        wide, problem = widened(X, problem, scaling)
+        fit = self._solve(wide, y, weight, problem, outputs, labels)
         return fit._replace(coef=fit.coef[:, :-1], intercept=scaling * fit.coef[:, -1])
+
+    def _unchanged(self, columns: int, outputs: int) -> Fit:
+        """The model of a fit of no rounds: what it starts from."""
+        coef, intercept = np.zeros((outputs, columns)), np.zeros(outputs)
+        if getattr(self, "warm_start", False) and dense(getattr(self, "coef_", 0.0)).shape == coef.shape:
+            coef, intercept = dense(self.coef_), np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
+        numbers = dict.fromkeys(("objective", "dual", "gap", "relative_gap"), np.nan)
+        return Fit(coef, intercept, {**numbers, "stop": "rounds", "rounds": 0}, np.zeros(0, _run.ROW))
 
     def _solve_table(self, X: np.ndarray, y: Any, weight: Any, problem: dict) -> tuple[Fit, Any]:
         """Runs the core on a table in memory. Returns also the handle of the model."""
@@ -216,7 +245,7 @@ class Linear(Reported, Tagged, BaseEstimator):
         """Sets the attributes of every fitted estimator, then warns, then raises an exception of the run."""
         self.objective_, self.gap_ = fit.summary["objective"], fit.summary["gap"]
         self.run_, self._summary = fit.log, fit.summary
-        self.n_iter_ = self._iterations(max(1, fit.summary["rounds"]))
+        self.n_iter_ = self._iterations(max(min(1, getattr(self, "max_iter", 1) or 0), fit.summary["rounds"]))
         if fit.caught is not None:
             warnings.warn("The fit was interrupted; the estimator holds the last model.", ConvergenceWarning, 3)
             raise fit.caught
@@ -226,7 +255,7 @@ class Linear(Reported, Tagged, BaseEstimator):
         ):
             reached = f"{fit.summary['relative_gap']:.2g} after {fit.summary['rounds']} rounds ({fit.summary['stop']})"
             advice = "Increase max_iter or tol, or scale the data."
-            text = f"The run ended at a relative gap of {reached}, above tol={self.tol}. {advice}"
+            text = f"{self._complaint}: it ended at a relative gap of {reached}, above tol={self.tol}. {advice}"
             warnings.warn(text, ConvergenceWarning, 3)
 
     def _iterations(self, rounds: int) -> Any:
@@ -262,9 +291,10 @@ class Linear(Reported, Tagged, BaseEstimator):
 
 class Regressor(RegressorMixin, Linear):
     """`_problem(total)` returns the settings of the problem for a sum of weights. `_array`: scikit-learn's estimator of
-    this name has an array with one intercept."""
+    this name has an array with one intercept. `_flat`: labels in one column give coefficients of one dimension."""
 
     _array = False
+    _flat = False
 
     def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
         return self._solve(X, y, weight, self._problem(total(weight, X.shape[0])))
@@ -306,11 +336,11 @@ class Regressor(RegressorMixin, Linear):
             y, offset = _offsets.rest(y, offset), None
         if y.ndim == 2:
             fit = together(self._targets(X, y, weight))
-            self.coef_, self.intercept_ = fit.coef, fit.intercept
+            self._keep_model(fit.coef[0] if self._flat and y.shape[1] == 1 else fit.coef, fit.intercept)
         else:
             with self._beside(offset):
                 fit = self._regress(X, y, weight)
-            self.coef_, self.intercept_ = fit.coef[0], fit.intercept if self._array else float(fit.intercept[0])
+            self._keep_model(fit.coef[0], fit.intercept if self._array else fit.intercept[0])
         self._take(fit)
         return self
 
@@ -342,6 +372,10 @@ class Classifier(ClassifierMixin, Linear):
         """The weight of each class; None: all are 1."""
         kind = getattr(self, "class_weight", None)
         return None if kind is None else class_weights(kind, self.classes_, y, weight)
+
+    def _check_classes(self, codes: np.ndarray, weight: np.ndarray | None) -> None:
+        """Raises ValueError for rows that are too few classes."""
+        several(codes, weight)
 
     def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
         """Fits all classes in one run, with the class weights as row weights."""
@@ -375,13 +409,13 @@ class Classifier(ClassifierMixin, Linear):
         X, y = self._checked(X, y)
         self.classes_, codes = numbered(y, check_labels(y))
         weight = checked_weight(sample_weight, X.shape[0])
-        several(codes, weight)
+        self._check_classes(codes, weight)
         self.has_offset_ = offset is not None
         if offset is not None:
             offset = self._checked_offset(offset, X.shape[0])
         with self._beside(offset):
             fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
-        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self._keep_model(fit.coef, fit.intercept)
         self._take(fit)
         return self
 
@@ -409,7 +443,7 @@ class Classifier(ClassifierMixin, Linear):
             One value per class; with two classes, one value, and ``classes_[1]`` is predicted if it is above 0.
         """
         decisions = self._decide(X, offset)
-        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+        return decisions.ravel() if decisions.ndim == 1 or decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Predict class labels.
@@ -426,7 +460,7 @@ class Classifier(ClassifierMixin, Linear):
         y : ndarray of shape (n_samples,)
             The class of each sample.
         """
-        decisions = self.decision_function(X, offset=offset)
+        decisions = self.decision_function(X, **_offsets.given(offset))
         return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
 
     def sparsify(self) -> Self:

@@ -12,6 +12,11 @@ from sklearn.utils import assert_all_finite
 DIFFERENCES = ("squared", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile")  # losses of z - y
 
 
+def given(offset: Any) -> dict[str, Any]:
+    """The argument of a method, which a subclass may have defined without offsets."""
+    return {} if offset is None else {"offset": offset}
+
+
 def checked(offset: Any, rows: int) -> np.ndarray:
     """One offset per row as float64."""
     offset = np.asarray(offset, dtype=np.float64)

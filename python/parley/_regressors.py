@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +13,13 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
 from ._data import framed
+from ._direct import is_small, penalised, suits, unpenalised
 from ._documented import documented
-from ._estimator import Fit, Regressor
+from ._estimator import Fit, Regressor, total
 from ._glm import Deviance, Problem, refined, small, solved
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Scales:
@@ -137,8 +140,14 @@ class Ridge(Regressor):
     """
 
     _several = True
+    _flat = True
+    _narrow = True
     _exact = 1e-14
-    _texts = {"alpha": "Strength of the penalty; an array has one for each target."}
+    _texts = {
+        "alpha": "Strength of the penalty; an array has one for each target. 0: least squares, of smallest norm.",
+        "positive": "Keep the coefficients at 0 or more; `solver` must then be 'auto' or 'lbfgs'.",
+        "solver_": ("str", "The solver that scikit-learn uses for this problem. Parley has its own."),
+    }
     _only = {
         "solver": (
             ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"),
@@ -154,48 +163,96 @@ class Ridge(Regressor):
     ) -> None:  # fmt: skip
         self._keep(locals())
 
-    def _problem(self, weights: float) -> dict[str, Any]:
+    def _refuse(self) -> None:
+        super()._refuse()
+        if self.positive and self.solver not in ("auto", "lbfgs"):
+            raise ValueError(f"solver={self.solver!r} does not support positive fitting; use solver='auto' or 'lbfgs'")
+
+    def _gap(self) -> float:
+        """scikit-learn's `tol` bounds the slope of the objective, whose square the gap follows."""
+        return min(super()._gap(), max(self.tol**2, self._exact))
+
+    def _problem(self, weights: float, alpha: float = 0.0) -> dict[str, Any]:
         return {
             "loss": "squared",
-            "lambda": float(np.asarray(self.alpha).item()) / weights,
+            "lambda": alpha / weights,
             "intercept": free(self.fit_intercept),
             "non_negative": self.positive,
         }
 
+    def _alphas(self, targets: int) -> np.ndarray:
+        alphas = np.ravel(np.asarray(self.alpha, float))
+        if len(alphas) not in (1, targets):
+            raise ValueError(f"Number of targets and number of penalties do not correspond: {len(alphas)} != {targets}")
+        if not (alphas >= 0).all():
+            raise ValueError(f"alpha is {self.alpha}; it must be 0 or more")
+        return np.broadcast_to(alphas, (targets,))
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        return self._targets(X, y[:, None], weight)[0]
+
     def _targets(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> list[Fit]:
-        alphas = np.ravel(self.alpha)
-        if len(alphas) == 1:
-            return super()._targets(X, y, weight)
-        if len(alphas) != y.shape[1]:
-            raise ValueError(
-                f"Number of targets and number of penalties do not correspond: {len(alphas)} != {y.shape[1]}"
-            )
-        fits = []
-        for column, alpha in zip(y.T, alphas):
-            one = copy(self)
-            one.__dict__["alpha" if "alpha" in self.__dict__ else "alpha_"] = float(alpha)
-            fits.append(one._regress(X, column, weight))
-        return fits
+        alphas = self._alphas(y.shape[1])
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            self.solver_ = "lbfgs" if self.positive else "sparse_cg" if sp.issparse(X) else "cholesky"
+        if not self.positive and (self.preset, self.workers, self.local_steps) == ("auto", None, None):
+            if suits(X, alphas):
+                return penalised(X, y, weight, alphas, self.fit_intercept)
+            if not alphas.any() and is_small(X):
+                return unpenalised(self, X, y, weight, self._problem(1.0))[0]
+        weights = total(weight, X.shape[0])
+        return [
+            self._solve(X, column, weight, self._problem(weights, float(alpha))) for column, alpha in zip(y.T, alphas)
+        ]
 
 
 class _Sparse(Regressor):
     """Base of regressors with the mean squared loss and an L1 penalty."""
 
     _several = True
+    _flat = True
+    _narrow = True
+    _complaint = "Objective did not converge. You might want to increase the number of iterations"
 
-    def _problem(self, weights: float) -> dict[str, Any]:
+    def _problem(self, weights: float, alpha: float | None = None, l1_ratio: float | None = None) -> dict[str, Any]:
+        alpha = float(self.alpha if alpha is None else alpha)
         return {
             "loss": "squared",
-            "lambda": self.alpha,
-            "l1_ratio": self.l1_ratio,
+            "lambda": alpha,
+            "l1_ratio": (self.l1_ratio if l1_ratio is None else l1_ratio) if alpha > 0 else None,
             "intercept": free(self.fit_intercept),
             "non_negative": self.positive,
         }
 
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        return self._penalised(X, y, weight, float(self.alpha), self.l1_ratio)
+
+    def _penalised(self, X: Any, y: np.ndarray, weight: Any, alpha: float, l1_ratio: float) -> Fit:
+        """The fit for a strength. Without one, it is the solution of smallest norm."""
+        default = (self.preset, self.workers, self.local_steps) == ("auto", None, None)
+        if alpha == 0 and default and not self.positive and is_small(X):
+            return unpenalised(self, X, y[:, None], weight, self._problem(1.0, 0.0))[0][0]
+        return self._solve(X, y, weight, self._problem(1.0, alpha, l1_ratio))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True, *, offset: Any = None) -> Self:
+        if self.alpha == 0:
+            text = "With alpha=0, this algorithm does not converge well. You are advised to use the LinearRegression "
+            warnings.warn(text + "estimator, which Parley does here if it can.", stacklevel=2)
+        return super().fit(X, y, sample_weight, offset=offset)
+
+    fit.__doc__ = Regressor.fit.__doc__.replace(
+        "None: all are 1.\n",
+        "None: all are 1.\n        check_input : bool, default=True\n            Accepted without effect.\n",
+    )
+
     @property
-    def dual_gap_(self) -> float:
-        """scikit-learn's name for ``gap_``."""
-        return self.gap_
+    def dual_gap_(self) -> Any:
+        """scikit-learn's name for ``gap_``; an array for several targets."""
+        return self.gap_ if np.ndim(self.coef_) == 1 else np.array(self._summary["gaps"])
+
+    def _iterations(self, rounds: int) -> Any:
+        return rounds if np.ndim(self.coef_) == 1 else list(self._summary["rounds_of_each"])
 
     @property
     def sparse_coef_(self) -> sp.csr_matrix:
@@ -392,7 +449,7 @@ class PoissonRegressor(_LogLink):
     --------
     >>> from parley import PoissonRegressor
     >>> model = PoissonRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [12, 17, 22, 21])
-    >>> model.coef_.round(3), round(model.intercept_, 3)
+    >>> model.coef_.round(3), round(float(model.intercept_), 3)
     (array([0.121, 0.158]), 2.089)
     """
 
@@ -409,7 +466,7 @@ class GammaRegressor(_LogLink):
     --------
     >>> from parley import GammaRegressor
     >>> model = GammaRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [19, 26, 33, 30])
-    >>> model.coef_.round(3), round(model.intercept_, 2)
+    >>> model.coef_.round(3), round(float(model.intercept_), 2)
     (array([0.073, 0.067]), 2.9)
     """
 

@@ -3,6 +3,7 @@ follow from one eigendecomposition for all strengths."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,14 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils import column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
 
+from . import _limits
+from ._compat import check_labels, checked_strengths
+from ._direct import Decomposed, decomposed, is_cheap, mean_of, prepared, solved
 from ._documented import documented
-from ._estimator import Classifier, Fit, checked_weight, together
+from ._estimator import Classifier, Fit, checked_weight, numbered, several, together
 from ._regressors import Ridge
 
 if TYPE_CHECKING:
@@ -22,59 +27,63 @@ if TYPE_CHECKING:
 _SOLVERS = Ridge._only["solver"]
 
 
-def _leave_one_out(X: Any, y: np.ndarray, weight: np.ndarray | None, alphas: np.ndarray, free: bool) -> tuple:
+def _factors(X: Any, weight: np.ndarray | None, free: bool) -> Decomposed:
+    """Singular values and vectors of the table. Those of a large one are found from products of its rows or columns."""
+    if is_cheap(X):
+        return decomposed(X, weight, free)
+    unit, table, mean, root = prepared(X, weight, free)
+    wide = table.shape[0] < table.shape[1]
+    squares, vectors = np.linalg.eigh(table @ table.T if wide else table.T @ table)
+    kept = squares > max(X.shape) * np.finfo(float).eps * squares.max(initial=0.0)
+    used, vectors = np.sqrt(squares[kept]), vectors[:, kept]
+    left, right = (vectors, (table.T @ vectors / used).T) if wide else (table @ vectors / used, vectors.T)
+    return Decomposed(unit, table, mean, root, left, used, right, np.sqrt(np.maximum(squares, 0.0)))
+
+
+def _leave_one_out(parts: Decomposed, y: np.ndarray, alphas: np.ndarray, free: bool) -> tuple:
     """Residuals of each row by a model of the other rows, and their predictions: alphas x rows x targets.
 
-    With rows scaled by the roots of their weights and U s^2 U' = X X' of the centred table, the hat matrix is
-    U s^2 / (s^2 + alpha) U', and for a free intercept also that of the means. A row's residual without it is
-    r / (1 - h)."""
-    rows, columns = X.shape
-    w = np.ones(rows) if weight is None else weight
-    root = np.sqrt(w)[:, None]
-    mean = np.asarray(safe_sparse_dot(X.T, w)).ravel() / w.sum() if free else np.zeros(columns)
-    middle = w @ y / w.sum() if free else np.zeros(y.shape[1])
-    X = X.toarray() if sp.issparse(X) else X
-    table, target = root * (X - mean), root * (y - middle)
-    if rows > columns:
-        squares, vectors = np.linalg.eigh(table.T @ table)
-        scaled = table @ vectors  # U s
-    else:
-        squares, vectors = np.linalg.eigh(table @ table.T)
-        scaled = vectors * np.sqrt(np.maximum(squares, 0.0))
-    products = scaled.T @ target
-    own = w / w.sum() if free else np.zeros(rows)
+    With rows scaled by the roots of their weights and U s^2 U' = X X' of the centred table, the residuals r and 1 - h
+    of the hat matrix are sums over the columns of U with the factor alpha / (s^2 + alpha), and over what is orthogonal
+    to them and to the means. A row's residual without it is r / (1 - h)."""
+    root, left = parts.root[:, None], parts.left
+    middle = mean_of(y, parts.root**2) if free else np.zeros(y.shape[1])
+    target = root * (y - middle)
+    products = left.T @ target
+    own = parts.level if free else np.zeros(len(y))
+    complete = parts.rank + bool(free) >= np.count_nonzero(root)
+    rest = 0.0 if complete else target - left @ products
+    alone = 0.0 if complete else 1.0 - own - np.square(left).sum(axis=1)
     off = np.empty((len(alphas), *y.shape))
     for at, alpha in enumerate(alphas):
-        inverse = 1.0 / (np.maximum(squares, 0.0) + alpha)
-        left = target - scaled @ (inverse[:, None] * products)
-        off[at] = left / np.maximum(1.0 - own - scaled**2 @ inverse, np.finfo(float).tiny)[:, None]
+        shrunk = 1.0 / (1.0 + (parts.used / np.sqrt(alpha) * parts.unit) ** 2)
+        kept = np.square(left) @ shrunk + alone
+        off[at] = (left @ (shrunk[:, None] * products) + rest) / np.maximum(kept, np.finfo(float).tiny)[:, None]
     off = np.where(root > 0, off / np.where(root > 0, root, 1.0), 0.0)
     return off, y - off
-
-
-def _positive_alphas(alphas: Any) -> np.ndarray:
-    found = np.atleast_1d(np.asarray(alphas, float))
-    if not (found > 0).all():
-        raise ValueError(f"alphas are {alphas}; every alpha must be above 0")
-    return found
 
 
 class _Chosen:
     """Chooses alpha, by leave-one-out errors or by folds, and fits a Ridge with it."""
 
     def _choose(self, X: Any, y: np.ndarray, weight: np.ndarray | None, per_target: bool) -> Any:
-        alphas = _positive_alphas(self.alphas)
+        alphas = checked_strengths(self.alphas, "neither")
         targets = y if y.ndim == 2 else y[:, None]
-        off, predicted = _leave_one_out(X, targets, weight, alphas, self.fit_intercept)
+        self._parts = _factors(X, weight, self.fit_intercept)
+        off, predicted = _leave_one_out(self._parts, targets, alphas, self.fit_intercept)
         if self.scoring is None:
             errors = off**2 if weight is None else off**2 * weight[:, None]
             scores = -errors.mean(axis=1)
             scores = scores if per_target else scores.mean(axis=1, keepdims=True)
+        elif per_target:
+            columns = np.moveaxis(predicted, 2, 0)[..., None]
+            each = [[self._scored(X, y[:, None], one, weight) for one in of] for y, of in zip(targets.T, columns)]
+            scores = np.array(each).T
         else:
             scores = np.array([self._scored(X, targets, one, weight) for one in predicted])[:, None]
         best = scores.argmax(axis=0)
         if self.store_cv_results:
-            kept = np.moveaxis(errors if self.scoring is None else predicted, 0, -1)
+            kept = np.moveaxis(errors if self.scoring is None else predicted, 0, -1).astype(self._dtype)
             self.cv_results_ = kept[:, 0] if y.ndim == 1 else kept
         found = scores[best, np.arange(scores.shape[1])]
         self.best_score_ = found if per_target and y.ndim == 2 else float(found[0])
@@ -91,7 +100,7 @@ class _Chosen:
         """Chooses by folds, with the weights of rows also in the scores."""
         if self.store_cv_results:
             raise ValueError("cv!=None and store_cv_results=True are incompatible; leave-one-out results can be stored")
-        alphas, scorer = _positive_alphas(self.alphas), check_scoring(model, scoring=self.scoring)
+        alphas, scorer = checked_strengths(self.alphas, "left"), check_scoring(model, scoring=self.scoring)
         folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
         scores = np.empty((len(alphas), len(folds)))
         for at, alpha in enumerate(alphas):
@@ -169,9 +178,20 @@ class RidgeCV(_Chosen, Ridge):
     def _ridge(self) -> Ridge:
         return Ridge(fit_intercept=self.fit_intercept, tol=self.tol)
 
+    def _targets(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> list[Fit]:
+        parts = self.__dict__.pop("_parts", None)
+        if parts is None or not is_cheap(X):
+            return super()._targets(X, y, weight)
+        alphas = self._alphas(y.shape[1])
+        return [solved(parts, column, alpha, self.fit_intercept) for column, alpha in zip(y.T, alphas)]
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        _limits.check(self)
         checked, target = self._checked(X, y, finite=True, y_numeric=True, multi_output=True)
         weight = checked_weight(sample_weight, checked.shape[0])
+        if self.gcv_mode == "svd" and sp.issparse(X):
+            text = "The 'svd' mode is not supported for sparse X by scikit-learn from 1.11 on; use gcv_mode='auto'"
+            warnings.warn(text, FutureWarning, 2)
         if self.cv is None:
             self.alpha_ = self._choose(checked, target, weight, self.alpha_per_target)
         elif self.alpha_per_target:
@@ -184,34 +204,81 @@ class RidgeCV(_Chosen, Ridge):
 
 
 class _Signs(Classifier):
-    """Classifiers by least squares on targets of -1 and 1, one column per class unless there are two."""
+    """Classifiers by least squares on targets of -1 and 1: one column per label if rows may have several, one if there
+    are two classes, and else one per class."""
+
+    _narrow = True
+    _multilabel = False
 
     _offsets = False
 
     def _ridge(self) -> Ridge:
         raise NotImplementedError
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {**super()._more_tags(), "multilabel": True}
+
     def _weigh(self, codes: np.ndarray, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
         return super()._weigh(codes, y, None)  # scikit-learn's ridge classifiers balance numbers of rows
 
-    def _signs(self, codes: np.ndarray) -> np.ndarray:
-        count = len(self.classes_)
-        return np.where(codes == 1, 1.0, -1.0)[:, None] if count == 2 else 2.0 * np.eye(count)[codes] - 1.0
+    def _weights(self, codes: Any, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
+        """The weight of each row with that of its class."""
+        if self._multilabel:
+            own = None if self.class_weight is None else compute_sample_weight(self.class_weight, y)
+        else:
+            several(codes, weight)
+            by_class = self._weigh(codes, y, weight)
+            own = None if by_class is None else by_class[codes]
+        return weight if own is None else own if weight is None else weight * own
 
-    def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
-        if by_class is not None:
-            weight = by_class[codes] if weight is None else weight * by_class[codes]
-        signs = self._signs(codes)
-        self._prepare(X, codes, signs, weight)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
+        self._refuse()
+        X, y = self._checked(X, y, finite=isinstance(self, _Chosen), multi_output=True)
+        self._multilabel, codes = y.ndim == 2 and y.shape[1] > 1, None
+        if self._multilabel:
+            if type_of_target(y) != "multilabel-indicator":
+                raise ValueError(f"y has {y.shape[1]} columns, which must have two values: 1 for rows with the label")
+            self.classes_, signs = np.arange(y.shape[1]), np.where(y > 0, 1.0, -1.0)
+        else:
+            y = column_or_1d(y, warn=True)
+            self.classes_, codes = numbered(y, check_labels(y))
+            count = len(self.classes_)
+            signs = np.where(codes == 1, 1.0, -1.0)[:, None] if count <= 2 else 2.0 * np.eye(count)[codes] - 1.0
+        weight = self._weights(codes, y, checked_weight(sample_weight, X.shape[0]))
+        if offset is not None:
+            self._checked_offset(offset, X.shape[0])
+        fit = together(self._fits(X, y, signs, weight))
+        self._keep_model(fit.coef[0] if len(fit.coef) == 1 else fit.coef, fit.intercept)
+        self._take(fit)
+        return self
+
+    fit.__doc__ = Classifier.fit.__doc__
+
+    def _fits(self, X: Any, y: np.ndarray, signs: np.ndarray, weight: np.ndarray | None) -> list[Fit]:
+        """The fits of the columns of `signs`."""
         model = self._ridge()
         model._values = self._values
-        return together([model._regress(X, column, weight) for column in signs.T])
+        return model._targets(X, signs, weight)
 
-    def _prepare(self, X: Any, codes: np.ndarray, signs: np.ndarray, weight: Any) -> None:
-        """Chooses what the fit needs."""
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+        if not self._multilabel:
+            return super().predict(X, offset=offset)
+        return (self.decision_function(X) > 0).astype(int)
+
+    predict.__doc__ = Classifier.predict.__doc__
 
     def _loss(self) -> str:
         return "squared-hinge"  # the core keeps decision values and labels of such a model
+
+    def _model(self) -> Any:
+        if self._multilabel:
+            raise ValueError("a model of several labels per row cannot be saved; fit one model for each label")
+        return super()._model()
 
 
 @documented
@@ -278,24 +345,25 @@ class RidgeClassifierCV(_Chosen, _Signs):
 
     def _scored(self, X: Any, targets: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None) -> float:
         scorer = self.scoring if callable(self.scoring) else get_scorer(self.scoring)
+        if self._multilabel:
+            known, truth = _KnownClasses((predicted > 0).astype(int), self.classes_), (targets > 0).astype(int)
+            return scorer(known, X, truth, **({} if weight is None else {"sample_weight": weight}))
         at = predicted.argmax(axis=1) if predicted.shape[1] > 1 else (predicted[:, 0] > 0).astype(int)
         of = targets.argmax(axis=1) if targets.shape[1] > 1 else (targets[:, 0] > 0).astype(int)
         known = _KnownClasses(self.classes_[at], self.classes_)
         given = {} if weight is None else {"sample_weight": weight}
         return scorer(known, X, self.classes_[of], **given)
 
-    def _prepare(self, X: Any, codes: np.ndarray, signs: np.ndarray, weight: Any) -> None:
-        if self.cv is None:
-            self.alpha_ = self._choose(X, signs, weight, False)
-        else:
+    def _fits(self, X: Any, y: np.ndarray, signs: np.ndarray, weight: np.ndarray | None) -> list[Fit]:
+        if self.cv is not None:
             model = RidgeClassifier(fit_intercept=self.fit_intercept, tol=self.tol)
-            self.alpha_ = self._search(model, X, self.classes_[codes], weight)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._checked(X, y, finite=True)
-        return super().fit(X, y, sample_weight)
-
-    fit.__doc__ = Classifier.fit.__doc__
+            self.alpha_ = self._search(model, X, y, weight)
+            return super()._fits(X, y, signs, weight)
+        self.alpha_ = self._choose(X, signs, weight, False)
+        parts = self.__dict__.pop("_parts")
+        if not is_cheap(X):
+            return super()._fits(X, y, signs, weight)
+        return [solved(parts, column, self.alpha_, self.fit_intercept) for column in signs.T]
 
 
 class _KnownClasses(_Known):

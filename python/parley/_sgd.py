@@ -296,7 +296,7 @@ class SGDClassifier(_Descending, OneVersusRest):
     >>> model = SGDClassifier(loss="log_loss", alpha=1e-3).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
-    >>> online = SGDClassifier(loss="log_loss")
+    >>> online = SGDClassifier(loss="log_loss", random_state=0)
     >>> for i in range(5):
     ...     online = online.partial_fit(X[i::5], y[i::5], classes=[0, 1, 2])
     >>> online.predict(X[:1])

@@ -171,7 +171,7 @@ def test_ridge_classifiers_choose_the_same_strength(parameters, small):
         given = {"alphas": np.logspace(-3, 4, 12), **parameters}
         ours, other = parley.RidgeClassifierCV(**given).fit(X, y), linear_model.RidgeClassifierCV(**given).fit(X, y)
         assert ours.alpha_ == other.alpha_
-        np.testing.assert_allclose(ours.coef_, np.atleast_2d(other.coef_), rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(np.squeeze(ours.coef_), np.squeeze(other.coef_), rtol=1e-5, atol=1e-8)
 
 
 def test_every_target_may_have_its_own_strength(small):

@@ -108,7 +108,7 @@ def test_sentences_of_the_core_become_exceptions(tmp_path):
     with pytest.raises(ValueError, match="no_such"):
         parley.train(np.eye(3), [1.0, 2.0, 3.0], no_such=1)
     with pytest.raises(ValueError, match="gap"):
-        parley.Ridge(tol=2.0).fit(np.eye(3), [1.0, 2.0, 3.0])
+        parley.train(np.eye(3), [1.0, 2.0, 3.0], loss="squared", gap=2.0)
 
 
 def test_version_is_that_of_the_library():

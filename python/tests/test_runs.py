@@ -242,12 +242,12 @@ def test_joblib_fits_in_processes_and_threads():
 
 
 def test_progress_is_shown(capsys, monkeypatch):
-    parley.Ridge(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
+    parley.Lasso(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
     assert "round" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    parley.Ridge(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
+    parley.Lasso(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
     assert "relative gap" in capsys.readouterr().err
-    parley.Ridge().fit(np.eye(3), [1.0, 2.0, 3.0])
+    parley.Lasso().fit(np.eye(3), [1.0, 2.0, 3.0])
     assert capsys.readouterr().err == ""
 
 
@@ -309,8 +309,8 @@ def test_bad_numbers_are_refused_with_a_sentence():
     for form in (X, sp.csr_matrix(X)):
         with pytest.raises(ValueError, match="NaN"):
             parley.Ridge().fit(form, np.arange(4.0))
-    with pytest.raises(ValueError, match="float32"):
-        parley.Ridge().fit(np.eye(4) * 1e200, np.arange(4.0))
+    with pytest.raises(ValueError, match="float32|finite"):
+        parley.Lasso().fit(np.eye(4) * 1e200, np.arange(4.0))
     with pytest.raises(ValueError, match="negative"):
         parley.Ridge().fit(np.eye(4), np.arange(4.0), sample_weight=[1, 1, 1, -1])
 
