@@ -155,6 +155,8 @@ AROUND = [
     ("validation fraction", ["part-*.svm"], ["--validation-fraction", "0.2"]),
     ("class weights", ["all.svm"], ["--class-weights", "balanced"]),
     ("standardised", ["all.svm"], ["--standardise"]),
+    ("offsets", ["all.svm"], ["--offset-column", "3"]),
+    ("offsets by columns", ["part-*.svm"], ["--offset-column", "3", "--l1-ratio", "0.9", "--lambda", "0.01"]),
     ("a start", ["all.svm"], ["--start", "start.model"]),
     ("a start by columns", ["all.svm"], ["--l1-ratio", "1", "--lambda", "0.01", "--start", "start.model"]),
 ]
