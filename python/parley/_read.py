@@ -64,7 +64,7 @@ def read(path: Any, *, threads: int | None = None, **reading: Any) -> Table:
     threads : int or None, default=None
         Number of threads; None: all cores.
     **reading
-        Settings of reading, such as ``format``, ``label_column`` and ``hash_bits``.
+        Settings of reading, such as ``format``, ``label_column``, ``skip_lines`` and ``bad_rows``.
 
     Returns
     -------

@@ -194,6 +194,22 @@ def test_files_are_read_as_arrays(small, tmp_path):
     assert (again != X).nnz == 0
 
 
+def test_tables_may_have_more_than_rows(tmp_path):
+    file = tmp_path / "sheet.csv"
+    text = "Größen|2023\na|a|Maß|y|\n1|2|kurz|0|\n# 5\" wide\n3|4|größer|1|\n5|6\n7|8|kurz||\nTotal||||\n"
+    file.write_bytes(text.encode("latin-1"))
+    reading = {"separator": "|", "skip_lines": 1, "comment": "#", "encoding": "latin-1"}
+    with pytest.raises(ValueError, match="sheet.csv:6: fewer fields .*; --bad-rows skip leaves"):
+        parley.read(file, missing_label="skip", **reading)
+    with pytest.raises(ValueError, match="sheet.csv:7: the label, column y, is missing; --missing-label skip"):
+        parley.read(file, bad_rows="skip", **reading)
+    table = parley.read(file, bad_rows="skip", missing_label="skip", **reading)
+    assert table.feature_names == ["a", "a.1", "Maß=größer", "Maß=kurz"]
+    assert table.X.toarray().tolist() == [[1, 2, 0, 1], [3, 4, 1, 0]] and table.y.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="encoding"):
+        parley.read(file, encoding="latin-2")
+
+
 def test_tables_have_names_words_and_weights(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("age,size,w,kind\n1,2,1,good\n3,4,2,bad\n5,6,1,good\n")

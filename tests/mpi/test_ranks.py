@@ -75,6 +75,9 @@ def make_data():
             file.write("label,size,\"the\ncolour\",where\n")
             file.writelines(f'{"no may yes".split()[k % 7 % 3]},{k % 9},"tone,\n{k * k % (40 + 9 * n)}",at {k // 20}\n'
                             for k in range(250))
+    with open("sheet.csv", "w", encoding="ascii") as file:
+        text = read("shop-0.csv").decode()
+        file.write('A 5" title\n' + text.replace("0\nyes", '0\n# "\nno,1\n,2,x,y\nyes,1,2,3,4\nyes'))
     for name, lost in (("bad.csv", 'yes,1,5" red,here\n'), ("open.csv", 'yes,1,"red,here\n'), ("few.csv", "yes,1\n")):
         text = read("shop-0.csv").decode() + lost + read("shop-1.csv").decode().split("\n", 2)[2]
         with open(name, "w", encoding="ascii") as file:
@@ -132,6 +135,7 @@ def test_presets():
     check(met == [set(RANKS), set(WORKERS), set(SPLITS), set(LIBRARIES)], f"every R, K, split and library: {met}")
 
 
+SKIP = ["--bad-rows", "skip", "--missing-label", "skip"]
 AROUND = [
     ("by columns", ["all.svm"], ["--l1-ratio", "1", "--lambda", "0.01"]),
     ("by columns from four", ["part-*.svm"], ["--l1-ratio", "0.9", "--lambda", "0.01", "--standardise"]),
@@ -146,6 +150,7 @@ AROUND = [
     ("csv of three files", ["shop-*.csv"], []),
     ("compressed csv", ["all.csv.gz"], []),
     ("csv with hashes", ["shop-*.csv"], ["--categories", "hash", "--hash-bits", "7", "--keep-names"]),
+    ("csv with rows left out", ["sheet.csv", "sheet.csv"], ["--skip-lines", "1", "--comment", "#"] + SKIP),
     ("csv to validate on", ["shop-0.csv", "shop-1.csv"], ["--validation", "shop-2.csv"]),
     ("idx", ["images-idx"], []),
     ("vw", ["all.vw"], []),
