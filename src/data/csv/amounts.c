@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #define MOST_WORDS 3 /* of a unit */
+#define LONGEST_MISSING 14
 
 typedef struct cursor {
     const char *p, *end;
@@ -267,7 +268,18 @@ static bool append(char *unit, const char *text, unsigned bytes) {
     return true;
 }
 
+/* Can an amount begin so? Rejects most words at their first bytes. */
+static bool may_begin(const char *text, uint64_t bytes) {
+    if (bytes == 0 || !isalpha((unsigned char)*text))
+        return bytes > 0 &&
+               ((*text >= '0' && *text <= '9') || (unsigned char)*text >= 0x80 || strchr("+-.(<>$ \t", *text) != NULL);
+    cursor cursor = {text, text + bytes};
+    return take_currency(&cursor) > 0;
+}
+
 bool pl_amount_read(const char *text, uint64_t bytes, pl_decimals decimals, pl_amount *amount) {
+    if (!may_begin(text, bytes))
+        return false;
     cursor cursor = {text, text + bytes};
     copying copying = {amount->copy + 1, amount->copy + PL_AMOUNT_BYTES - 1};
     const char *prefix, *unit = text;
@@ -392,8 +404,11 @@ bool pl_looks_missing(const char *text, uint64_t bytes) {
                                         "\xe2\x80\x93",
                                         "\xe2\x80\x94",
                                         "\xe2\x88\x92"};
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i]) == bytes && strncasecmp(words[i], text, (size_t)bytes) == 0)
+    if (bytes == 0)
+        return true;
+    char first = (char)tolower((unsigned char)*text);
+    for (unsigned i = 0; i < sizeof words / sizeof *words && bytes <= LONGEST_MISSING; i++)
+        if (words[i][0] == first && strlen(words[i]) == bytes && strncasecmp(words[i], text, (size_t)bytes) == 0)
             return true;
-    return bytes == 0;
+    return false;
 }

@@ -190,6 +190,13 @@ typedef struct pl_field {
 /* Reads a field at `p`. Returns the position of the separator, newline or end after it, or NULL on a fault. */
 const char *pl_csv_field(pl_block *block, const char *p, pl_field *field);
 bool pl_csv_missing(const pl_csv *csv, const pl_field *field);
+/* Only text with a digit can be a number, an amount or a date. */
+static inline bool pl_csv_has_digit(const pl_field *field) {
+    bool digit = false;
+    for (uint64_t i = 0; i < field->bytes; i++)
+        digit |= field->text[i] >= '0' && field->text[i] <= '9';
+    return digit;
+}
 /* Makes room for a text in the scratch memory, or records that memory ran out and returns false. */
 bool pl_csv_room(pl_block *block, uint64_t bytes);
 /* Is the text UTF-8 (csv_text.c)? */
@@ -244,6 +251,7 @@ typedef struct pl_csv_first {
 parley_status pl_csv_first_open(unsigned fields, const char *label, pl_csv_first *first, parley_error *error);
 /* Records a field of the current line. Returns false if memory runs out. */
 bool pl_csv_first_field(const pl_csv *csv, pl_csv_first *first, unsigned column, const pl_field *field);
+#define PL_CSV_FIRST_LINES 200 /* that decide */
 bool pl_csv_first_is_header(const pl_csv_first *first);
 void pl_csv_first_close(pl_csv_first *first);
 /* Is this the usual name of labels with this number, in any case? */

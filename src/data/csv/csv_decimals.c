@@ -126,9 +126,12 @@ bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field) 
         bare |= fits;
     }
     survey->bare += bare;
-    if (bare || pl_csv_missing(csv, field))
+    if (bare || !pl_csv_has_digit(field) || pl_csv_missing(csv, field))
         return true;
+    bool marked = memchr(field->text, ',', field->bytes) || memchr(field->text, '.', field->bytes);
     for (unsigned d = 0; d < PL_DECIMALS_COUNT; d++) {
+        if (!marked && d > 0 && !counted) /* without marks it is the same in every way */
+            break;
         if (!pl_amount_read(field->text, field->bytes, (pl_decimals)d, &amount))
             continue;
         survey->fits[d]++;

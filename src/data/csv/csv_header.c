@@ -8,9 +8,8 @@
 
 #include "data/csv/csv.h"
 
-#define FIRST_LINES 200 /* lines that decide */
-#define LEAST_ROWS 2    /* to find names beside numbers */
-#define LEAST_COUNTS 5  /* to find them by numbers that count up */
+#define LEAST_ROWS 2   /* to find names beside numbers */
+#define LEAST_COUNTS 5 /* to find them by numbers that count up */
 
 typedef enum kind { BLANK, NUMBER, AMOUNT, DATE, WORD, KINDS } kind;
 
@@ -27,6 +26,8 @@ static kind kind_of(const pl_csv *csv, const pl_field *field, double *number) {
     pl_amount amount;
     if (pl_csv_missing(csv, field))
         return BLANK;
+    if (!pl_csv_has_digit(field))
+        return WORD;
     for (unsigned d = 0; d < PL_DECIMALS_COUNT; d++)
         if (pl_csv_numeral_in((pl_decimals)d, field, amount.copy, &amount.numeral)) {
             *number = pl_numeral_double(&amount.numeral);
@@ -65,7 +66,7 @@ void pl_csv_first_close(pl_csv_first *first) {
 
 bool pl_csv_first_field(const pl_csv *csv, pl_csv_first *first, unsigned column, const pl_field *field) {
     first->rows += column == 0;
-    if (column >= first->count || first->rows > FIRST_LINES)
+    if (column >= first->count)
         return true;
     pl_csv_first_column *seen = &first->columns[column];
     double number = 0;

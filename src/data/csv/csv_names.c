@@ -157,6 +157,9 @@ static void tell_tail(const pl_csv *csv, const char *path) {
 
 static parley_status look_at_field(pl_csv *csv, unsigned column, const pl_field *field, void *user,
                                    parley_error *error) {
+    const pl_csv_first *first = user;
+    if (column == 0 && first->rows == PL_CSV_FIRST_LINES)
+        return PARLEY_BAD_INPUT; /* ends the walk */
     return pl_csv_first_field(csv, user, column, field) ? PARLEY_OK
                                                         : pl_fail_memory(error, "the first lines", field->bytes);
 }

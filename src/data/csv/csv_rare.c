@@ -8,6 +8,7 @@
 #include "data/words.h"
 
 #define USUAL_COUNT 5 /* rows of a category that is not rare, if the user gave no number */
+#define LEAST_ROWS 20 /* that show which categories are rare, if the user gave no number */
 #define SHOWN 5       /* columns named in a message */
 
 /* What is known of the categories of a column. */
@@ -101,7 +102,7 @@ static uint64_t least_rows(const pl_csv *csv, unsigned column, const column_coun
     bool usual = column < csv->count && !csv->columns[column].categorical && !csv->columns[column].chosen;
     if (csv->min_count > 0)
         return csv->min_count;
-    if (!usual || 2 * count->words <= count->rows || count->words < USUAL_COUNT)
+    if (!usual || 2 * count->words <= count->rows || count->words == count->rows || count->rows < LEAST_ROWS)
         return 0;
     return count->frequent > 0 ? USUAL_COUNT : 2;
 }

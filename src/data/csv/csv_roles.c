@@ -14,6 +14,7 @@
 #define FEW_WORDS 0.1      /* share of words up to which a column is numeric */
 #define LEAST_NUMBERS 10   /* to ignore a word among them */
 #define LEAST_DIFFERENT 20 /* values that show an identifier if all differ */
+#define ENOUGH_WORDS 200   /* that show whether they repeat */
 #define LEAST_NEARLY 50    /* and if nearly all differ */
 
 static void survey_number(pl_csv_survey *survey, double number) {
@@ -35,7 +36,7 @@ static void survey_word(pl_csv_survey *survey, const pl_field *field) {
         survey->blanks++;
         return;
     }
-    for (unsigned order = 0; order < PL_DATE_ORDERS; order++)
+    for (unsigned order = 0; order < PL_DATE_ORDERS && pl_csv_has_digit(field); order++)
         if (pl_date_read(field->text, field->bytes, (pl_date_order)order, &number)) {
             survey->dates[order]++;
             survey->date_sums[order] += number;
@@ -58,7 +59,9 @@ bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field) {
         survey_word(survey, field);
     else
         survey_number(survey, pl_numeral_double(&numeral));
-    if (survey->repeats && !word)
+    uint64_t words = survey->words - survey->blanks;
+    bool many = words > ENOUGH_WORDS && 2 * survey->distinct < words; /* the words do not nearly all differ */
+    if (survey->repeats && (!word || many))
         return true;
     uint64_t before = csv->surveyed.count;
     if (!pl_dictionary_add(&csv->surveyed, column, field->text, field->bytes, &number))

@@ -56,7 +56,8 @@ static bool take_name(cursor *cursor, const char *word) {
     unsigned length = 0;
     while (cursor->p + length < cursor->end && isalpha((unsigned char)cursor->p[length]))
         length++;
-    if (length < 3 || length > strlen(word) || strncasecmp(cursor->p, word, length) != 0)
+    if (length < 3 || (cursor->p[0] | 0x20) != word[0] || length > strlen(word) ||
+        strncasecmp(cursor->p, word, length) != 0)
         return false;
     cursor->p += length;
     return true;
@@ -296,6 +297,11 @@ static bool read_clock(cursor *cursor, double *hours) {
 bool pl_date_read(const char *text, uint64_t bytes, pl_date_order order, double *number) {
     cursor cursor = {text, text + bytes};
     double days;
+    unsigned letters = 0;
+    while (letters < 3 && letters < bytes && isalpha((unsigned char)text[letters]))
+        letters++;
+    if (bytes == 0 || (letters > 0 && letters < 3 && (*text | 0x20) != 'q'))
+        return false; /* most words with digits are rejected here */
     if (order == PL_CLOCK)
         return read_clock(&cursor, number) && cursor.p == cursor.end;
     if (!read_day(&cursor, order, &days))
