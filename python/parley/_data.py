@@ -73,7 +73,7 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
     labels = _labels(label, weight)
     if sp.issparse(X):
         X = X.tocsr()
-        start, index, value = _typed(X.indptr, "int64"), _typed(X.indices, "int64"), _typed(X.data, "float32")
+        start, index, value = _typed(X.indptr, "int64"), _typed(X.indices, "int64"), _typed(X.data, "float64")
         keep = tuple(np.ascontiguousarray(array) for array in (start, index, value))
         typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype])]
         handle = make("data", "parley_data_from_csr", *X.shape, *typed, *labels, threads)
@@ -143,11 +143,10 @@ def _far_of_sparse(X: Any, step: int) -> tuple[Any, np.ndarray]:
 
 
 def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
-    """Subtracts the means of columns and labels that would lose digits in float32.
+    """Subtracts the means of columns and labels that are far from 0.
 
-    The core stores values as float32. A column far from 0 compared with its standard deviation, such as years, has few
-    digits left there to distinguish its rows, and is nearly collinear with the intercept. The mean of a sample is
-    accurate enough. Other data are not changed.
+    Such a column, for example of years, is nearly collinear with the intercept, and few of its digits distinguish its
+    rows. The mean of a sample is accurate enough. Other data are not changed.
     """
     if intercept != "free" or X.shape[0] < 2:
         return Frame(X, y)
@@ -160,7 +159,8 @@ def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
         X, shift = _far_of_sparse(X, step) if sp.issparse(X) else (X, _far(X[::step]))
         if not shift.any():
             return Frame(X, y, None, level)
-        rest = np.empty((X.data if sp.issparse(X) else X).shape, np.float32)
+        kind = np.float32 if X.dtype == np.float32 else np.float64
+        rest = np.empty((X.data if sp.issparse(X) else X).shape, kind)
         if sp.issparse(X):
             np.subtract(X.data, shift[X.indices], out=rest, casting="same_kind")
             rest = sp.csr_matrix((rest, X.indices, X.indptr), shape=X.shape)

@@ -17,7 +17,7 @@ class Table(tuple):
     Attributes
     ----------
     X : csr_matrix of shape (n_rows, n_columns)
-        Rows, float32.
+        Rows; float64 if float32 would lose digits that matter.
     y : ndarray of shape (n_rows,)
         Labels: numbers, or words if the file has words.
     sample_weight : ndarray of shape (n_rows,) or None
@@ -88,10 +88,13 @@ def read(path: Any, *, threads: int | None = None, **reading: Any) -> Table:
     rows, entries = data.rows, data.nonzeros
     start = _view(data, arrays.start, rows + 1, "<i8")
     index = _view(data, arrays.index, entries, "<i4")
-    value = np.ones(entries, np.float32) if arrays.value == ffi.NULL else _view(data, arrays.value, entries, "<f4")
+    if arrays.wide != ffi.NULL:
+        value = _view(data, arrays.wide, entries, "<f8")
+    else:
+        value = np.ones(entries, np.float32) if arrays.value == ffi.NULL else _view(data, arrays.value, entries, "<f4")
     if start[-1] < 2**31:
         start = start.astype(np.int32)  # scipy requires both index arrays to have the same type
-    X = sp.csr_matrix((rows, data.columns), dtype=np.float32)
+    X = sp.csr_matrix((rows, data.columns), dtype=value.dtype)
     X.data, X.indices, X.indptr = value, index, start
     X.has_sorted_indices = X.has_canonical_format = True
     y = _view(data, arrays.label, rows, "<f8")

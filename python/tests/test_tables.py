@@ -93,3 +93,19 @@ def test_onnx_gives_the_same_predictions(loss, tmp_path):
         np.testing.assert_allclose(found[1], probabilities, atol=1e-5)
     with pytest.raises(ValueError, match="only onnx"):
         parley.export(model, tmp_path / "m", format="pmml")
+
+
+def test_columns_far_from_0_are_read_in_full(tmp_path):
+    random = np.random.default_rng(0)
+    seconds = np.round(1.7e9 + 600 * random.random(300), 3)
+    x, noise = np.round(random.normal(size=300), 6), random.normal(0, 0.1, 300)
+    y = 0.02 * (seconds - 1.7e9) + 2 * x + noise
+    file = tmp_path / "times.csv"
+    pd.DataFrame({"t": seconds, "x": x, "y": y}).to_csv(file, index=False)
+    X, labels = parley.read(file, label_column="y")
+    assert X.dtype == np.float64 and np.array_equal(X.toarray(), np.column_stack((seconds, x)))
+    of_file = parley.train(file, label_column="y", loss="squared", **{"lambda": 0})
+    of_arrays = parley.LinearRegression().fit(X.toarray(), labels)
+    exact = np.linalg.lstsq(np.column_stack((seconds - 1.7e9, x, np.ones(300))), y, rcond=None)[0]
+    for found in (of_file.coef[0], of_arrays.coef_):
+        np.testing.assert_allclose(found, exact[:2], rtol=1e-6)

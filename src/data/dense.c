@@ -135,7 +135,7 @@ static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley
     data->x.start = dense->start = data->spans[PL_SPAN_START].data;
     look(dense);
     status = take_cells(dense, data, pool, error);
-    if (status != PARLEY_OK || !dense->lost)
+    if (!dense->lost || status == PARLEY_NO_MEMORY)
         return status;
     memset(dense->start, 0, (dense->rows + 1) * sizeof *dense->start);
     dense->lost = dense->wrong = false;
