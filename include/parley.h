@@ -223,6 +223,10 @@ PARLEY_API void parley_data_arrays(const parley_data *data, parley_arrays *out);
  * not terminated by 0. The length is 0 if there is no name. */
 PARLEY_API const char *parley_data_column_name(const parley_data *data, uint64_t column, uint64_t *bytes);
 PARLEY_API const char *parley_data_class_name(const parley_data *data, uint64_t label, uint64_t *bytes);
+/* Sets the words that labels 0, 1, ... of the rows stand for; there must be as many as labels. If all are sets of
+ * numbers in increasing order, such as {1,3} and {}, rows have any number of labels. */
+PARLEY_API parley_status parley_data_set_classes(parley_data *data, const char *const *names, uint64_t count,
+                                                 parley_error *error);
 PARLEY_API void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros);
 PARLEY_API void parley_data_free(parley_data *data);
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ._library import ffi, lib, make, named, settings
+from ._library import call, ffi, lib, make, named, settings
 from ._tables import as_file
 
 _TYPES = {
@@ -67,8 +67,28 @@ class Table:
         self.handle = ffi.new("parley_table *", (*X.shape, *cells, *_labels(*self._keep[1:])))
 
 
+def label_sets(y: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The number of the label set of each row of an indicator matrix, and the name of each set, as in {0,2}."""
+    marks = (y != 0).astype(np.uint8)
+    if not np.array_equal(marks, y):
+        raise ValueError(
+            "y has several columns, so that it must be an indicator matrix: 1 where a row has a label, else 0"
+        )
+    empty = np.flatnonzero(~marks.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"no row has label {empty[0]}, so that there is nothing to learn about it; leave out this column of y"
+        )
+    rows, number = np.unique(marks, axis=0, return_inverse=True)
+    return number.ravel(), ["{" + ",".join(map(str, np.flatnonzero(row))) + "}" for row in rows]
+
+
 def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> Data:
-    """Makes data from a sparse matrix, converted to CSR if needed, or from a dense array."""
+    """Makes data from a sparse matrix, converted to CSR if needed, or from a dense array. Rows of an indicator matrix y
+    have any number of labels."""
+    sets = None
+    if y is not None and np.ndim(y) == 2 and y.shape[1] > 1:
+        y, sets = label_sets(y.toarray() if sp.issparse(y) else np.asarray(y))
     label, weight = _doubles(y), _doubles(weight)
     labels = _labels(label, weight)
     if sp.issparse(X):
@@ -81,7 +101,11 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
         X, cells = _table(X)
         keep = (X,)
         handle = make("data", "parley_data_from_dense", *X.shape, *cells, *labels, threads)
-    return Data(handle, (*keep, label, weight))
+    data = Data(handle, (*keep, label, weight))
+    if sets is not None:
+        texts = [ffi.new("char[]", name.encode()) for name in sets]
+        call("parley_data_set_classes", handle, ffi.new("char *[]", texts), len(texts))
+    return data
 
 
 def from_file(path: Any, **reading: Any) -> Data:

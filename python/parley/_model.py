@@ -129,10 +129,13 @@ class Model:
 
         Returns
         -------
-        y : ndarray of shape (n_rows,)
-            Predictions.
+        y : ndarray of shape (n_rows,) or (n_rows, n_labels)
+            Predictions; for rows of any number of labels an indicator matrix, whose columns are in the order of
+            ``labels``.
         """
         decisions = self.decision_function(X, **reading)
+        if "label_sets" in self.meta:
+            return (decisions > 0).astype(int)
         if self.labels is not None:
             return self.labels[decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)]
         return values(self.loss, decisions)
@@ -154,7 +157,10 @@ class Model:
         """
         if not facts(self.loss).probabilities:
             raise ValueError(f"the loss {self.loss} has no probabilities; train with logistic or softmax")
-        return probabilities(self.decision_function(X, **reading), facts(self.loss).together)
+        decisions = self.decision_function(X, **reading)
+        if "label_sets" in self.meta:
+            return probabilities(decisions.ravel(), False)[:, 1].reshape(decisions.shape)
+        return probabilities(decisions, facts(self.loss).together)
 
     def report_(self) -> Report:
         """Make a page about the run that trained the model: its verdict and its convergence and, if it was trained with
@@ -251,7 +257,10 @@ def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, rea
             raise ValueError(f"X has {X.ndim} dimensions; it must have 2: rows and columns")
     rows = X.shape[0]
     for name, array in (("y", y), ("sample_weight", weight)):
-        if array is not None and np.shape(array) != (rows,):
+        several = (
+            name == "y" and len(getattr(array, "shape", ())) == 2 and array.shape[0] == rows and array.shape[1] > 1
+        )
+        if array is not None and not several and np.shape(array) != (rows,):
             raise ValueError(
                 f"{name} has the shape {np.shape(array)}; it must be {(rows,)}: one entry for each row of X"
             )
@@ -288,8 +297,9 @@ def train(
     X : array, sparse matrix, path or table
         Rows; or a file in any format that Parley reads, also Parquet and Arrow, or a table of pyarrow or pandas, with
         their labels (``label_column``).
-    y : array-like of shape (n_rows,), default=None
-        Labels.
+    y : array-like of shape (n_rows,) or indicator matrix of shape (n_rows, n_labels), default=None
+        Labels. An indicator matrix has 1 where a row has a label, else 0: one model is trained with an output for each
+        label against the rest.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows.
     start : Model, path or None, default=None

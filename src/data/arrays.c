@@ -432,3 +432,27 @@ const char *parley_data_column_name(const parley_data *data, uint64_t column, ui
 const char *parley_data_class_name(const parley_data *data, uint64_t label, uint64_t *bytes) {
     return name_of(&data->classes, label, bytes);
 }
+
+parley_status parley_data_set_classes(parley_data *data, const char *const *names, uint64_t count,
+                                      parley_error *error) {
+    uint64_t bytes = 0;
+    pl_names classes;
+    for (uint64_t i = 0; i < data->x.rows && data->label; i++)
+        if (!(data->label[i] >= 0 && data->label[i] < (double)count && data->label[i] == floor(data->label[i])))
+            return pl_fail(error, PARLEY_BAD_USAGE,
+                           "%s: row %llu has label %.17g, but there are %llu names for 0, 1, ...", data->path,
+                           (unsigned long long)i, data->label[i], (unsigned long long)count);
+    for (uint64_t i = 0; i < count; i++)
+        bytes += strlen(names[i]);
+    parley_status status = pl_names_make(count, bytes, &classes, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t *start = (uint64_t *)classes.start;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy((char *)classes.text + start[i], names[i], strlen(names[i]));
+        start[i + 1] = start[i] + strlen(names[i]);
+    }
+    pl_names_free(&data->classes);
+    data->classes = classes;
+    return PARLEY_OK;
+}
