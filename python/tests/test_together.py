@@ -196,7 +196,7 @@ def test_files_are_read_as_arrays(small, tmp_path):
 
 def test_tables_may_have_more_than_rows(tmp_path):
     file = tmp_path / "sheet.csv"
-    text = "Größen|2023\na|a|Maß|y|\n1|2|kurz|0|\n# 5\" wide\n3|4|größer|1|\n5|6\n7|8|kurz||\nTotal||||\n"
+    text = 'Größen|2023\na|a|Maß|y|\n1|2|kurz|0|\n# 5" wide\n3|4|größer|1|\n5|6\n7|8|kurz||\nTotal||||\n'
     file.write_bytes(text.encode("latin-1"))
     reading = {"separator": "|", "skip_lines": 1, "comment": "#", "encoding": "latin-1"}
     with pytest.raises(ValueError, match="sheet.csv:6: fewer fields .*; --bad-rows skip leaves"):
