@@ -106,7 +106,7 @@ static void other_text_is_no_amount(void **state) {
         "(5",         "5)",     "(-5)",     "--5",        "- -5",       "<10+",
         "5 ft 11 in", "3-door", "1:30",     "2024-01-01", "12 a b c d", "12 kg kg kg kg kg kg kg kg kg kg",
         "1e5e5x9",    "#5",     "=5",       "5 + 5",      "5++",        "$ $5",
-        "12345-6789"};
+        "12345-6789", "9am",    "9 PM",     "12 p.m.",    "10 Am"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pl_amount amount;
         if (pl_amount_read(wrong[i], strlen(wrong[i]), PL_DECIMAL_POINT, &amount))
@@ -124,7 +124,17 @@ static void some_units_are_known_and_some_are_factors(void **state) {
     assert_true(pl_amount_known("year") && pl_amount_known("chf") && pl_amount_known("km/h"));
     assert_false(pl_amount_known("a") || pl_amount_known("") || pl_amount_known("rd") || pl_amount_known("kg m"));
     assert_true(pl_amount_strict("%") && pl_amount_strict("$ million") && pl_amount_strict("K"));
-    assert_false(pl_amount_strict("") || pl_amount_strict("$") || pl_amount_strict("kg"));
+    static const char *const factors[] = {
+        "k\xe2\x82\xac", "Mio. \xe2\x82\xac", "million $", "k eur", "K \xe2\x82\xac", "k$",  "$k",
+        "$ mio",         "\xe2\x82\xacM",     "keur",      "TEUR",  "t\xe2\x82\xac",  "MM$", "Tsd. \xe2\x82\xac"};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+        if (!pl_amount_strict(factors[i]))
+            fail_msg("%s is no factor", factors[i]);
+    static const char *const others[] = {"",    "$",    "kg",   "mm",           "t",   "R$",
+                                         "US$", "euro", "km/h", "\xe2\x82\xac", "eur", "$/m2"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (pl_amount_strict(others[i]))
+            fail_msg("%s is a factor", others[i]);
 }
 
 static void words_for_missing_values_are_known(void **state) {

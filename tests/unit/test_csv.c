@@ -26,6 +26,17 @@ static void every_accepted_form_is_read_right(void **state) {
     assert_rows("\xef\xbb\xbf\n\"a\",\"b\",\"y\"\n\"1\",\"2.5\",\"3\"\n", &csv, "3|0:1 1:2.5\n");
 }
 
+static void times_and_factors_are_not_bare_numbers(void **state) {
+    (void)state;
+    /* Values repeat, so that the column is not left out as an identifier. */
+    assert_rows("v,y\n9 PM,1\n12 PM,2\n1 pm,3\n9 PM,4\n", &csv, "1|0:21\n2|0:12\n3|0:13\n4|0:21\n");
+    assert_rows("v,y\n9am,1\n10:30am,2\n9am,3\n", &csv, "1|0:9\n2|0:10.5\n3|0:9\n");
+    assert_rows("v,y\n2.7 k\xe2\x82\xac,1\n2.7 k\xe2\x82\xac,2\n114,3\n114,4\n", &csv, "1|1:1\n2|1:1\n3|0:1\n4|0:1\n");
+    assert_rows("v,y\n2.5 Mio. \xe2\x82\xac,1\n2.5 Mio. \xe2\x82\xac,2\n114,3\n", &csv, "1|1:1\n2|1:1\n3|0:1\n");
+    assert_rows("v,y\n2.5 million USD,1\n2.5 million USD,2\n114,3\n", &csv, "1|1:1\n2|1:1\n3|0:1\n");
+    assert_rows("v,y\n2.5 k$,1\n2.5 k$,2\n3 k$,3\n", &csv, "1|0:2.5\n2|0:2.5\n3|0:3\n");
+}
+
 static void settings_choose_the_columns(void **state) {
     (void)state;
     const char *text = "a,b,c\n1,2,3\n4,5,6\n";
@@ -542,6 +553,7 @@ static void every_failed_allocation_is_survived(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_form_is_read_right),
+        cmocka_unit_test(times_and_factors_are_not_bare_numbers),
         cmocka_unit_test(settings_choose_the_columns),
         cmocka_unit_test(names_are_those_of_columns_and_categories),
         cmocka_unit_test(many_categories_keep_their_numbers),

@@ -72,6 +72,8 @@ static void clocks_are_hours(void **state) {
     assert_true(years("4:30 PM", PL_CLOCK) == 16.5);
     assert_true(years("12:15am", PL_CLOCK) == 0.25);
     assert_true(years("4 pm", PL_CLOCK) == 16);
+    assert_true(years("4 p.m.", PL_CLOCK) == 16);
+    assert_true(years("12 AM", PL_CLOCK) == 0);
     assert_true(years("125:15", PL_CLOCK) == 125.25);
     assert_true(years("-0:30", PL_CLOCK) == -0.5);
     assert_true(years("2 days 01:30:00", PL_CLOCK) == 49.5);

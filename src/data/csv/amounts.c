@@ -218,6 +218,15 @@ static bool take_unit(cursor *cursor, const char **unit, unsigned *bytes) {
     return words <= MOST_WORDS && (stop == first || stop[-1] != '-');
 }
 
+/* Is the unit a half of the day? The number is then a time (dates.h). */
+static bool is_half_day(const char *unit, unsigned bytes) {
+    static const char *const halves[] = {"am", "pm", "a.m", "p.m"};
+    for (unsigned i = 0; i < sizeof halves / sizeof *halves; i++)
+        if (strlen(halves[i]) == bytes && strncasecmp(unit, halves[i], bytes) == 0)
+            return true;
+    return false;
+}
+
 /* Spellings of the same unit. */
 static const struct {
     const char *from, *to;
@@ -303,7 +312,7 @@ bool pl_amount_read(const char *text, uint64_t bytes, pl_decimals decimals, pl_a
     } else if (!given && !bracket && cursor.end - cursor.p == 1 && take(&cursor, "-"))
         negative = true;
     skip_blanks(&cursor);
-    if (!take_unit(&cursor, &unit, &unit_bytes) || bracket != take(&cursor, ")"))
+    if (!take_unit(&cursor, &unit, &unit_bytes) || bracket != take(&cursor, ")") || is_half_day(unit, unit_bytes))
         return false;
     skip_blanks(&cursor);
     if (unit_bytes == 0 && bracket && !take_unit(&cursor, &unit, &unit_bytes))
@@ -337,15 +346,56 @@ bool pl_amount_known(const char *unit) {
     return is_currency_code(word, length);
 }
 
-bool pl_amount_strict(const char *unit) {
-    static const char *const factors[] = {"%",    "\xe2\x80\xb0", "k",   "K",        "m",       "M",       "b",
-                                          "B",    "bn",           "Bn",  "mn",       "Mn",      "MM",      "mio",
-                                          "mrd",  "cr",           "Cr",  "thousand", "million", "billion", "trillion",
-                                          "lakh", "crore",        "mln", "mil",      "T"};
-    const char *last = strrchr(unit, ' ');
+/* Is the word a factor? Those of one or two letters differ by their case, as m and M do. */
+static bool is_factor(const char *word, size_t bytes) {
+    static const char *const factors[] = {"%",   "\xe2\x80\xb0", "k",          "K",       "m",        "M",    "b",
+                                          "B",   "bn",           "Bn",         "BN",      "mn",       "Mn",   "MM",
+                                          "mio", "mrd",          "mill",       "cr",      "Cr",       "T",    "tsd",
+                                          "mld", "thousand",     "million",    "billion", "trillion", "lakh", "crore",
+                                          "lac", "millionen",    "milliarden", "mln",     "mil"};
+    while (bytes > 0 && word[bytes - 1] == '.')
+        bytes--;
     for (unsigned i = 0; i < sizeof factors / sizeof *factors; i++)
-        if (strcmp(last ? last + 1 : unit, factors[i]) == 0)
+        if (strlen(factors[i]) == bytes &&
+            (bytes < 3 ? memcmp(word, factors[i], bytes) : strncasecmp(word, factors[i], bytes)) == 0)
             return true;
+    return false;
+}
+
+/* Is the text all of a currency? */
+static bool is_currency(const char *text, size_t bytes) {
+    char code[4];
+    const cursor cursor = {text, text + bytes};
+    if (bytes == 0 || (bytes == 1 && *text == '$') || currency_sign(&cursor) == bytes)
+        return bytes > 0;
+    for (size_t i = 0; i < bytes && bytes == 3; i++)
+        code[i] = (char)toupper((unsigned char)text[i]);
+    return bytes == 3 ? is_currency_code(code, bytes) : bytes == 2 && is_currency_code(text, bytes);
+}
+
+/* Is the word a factor that is joined to a currency, such as k$, €M or keur? There t is a thousand and mm a million. */
+static bool is_factor_of_currency(const char *word, size_t bytes) {
+    static const char *const only_here[] = {"t", "mm"};
+    for (size_t at = 1; at < bytes; at++) {
+        bool behind = is_currency(word + at, bytes - at), before = is_currency(word, at);
+        const char *factor = before ? word + at : word;
+        size_t length = before ? bytes - at : at;
+        if ((before || behind) && is_factor(factor, length))
+            return true;
+        for (unsigned i = 0; i < 2 && (before || behind); i++)
+            if (strlen(only_here[i]) == length && memcmp(factor, only_here[i], length) == 0)
+                return true;
+    }
+    return false;
+}
+
+bool pl_amount_strict(const char *unit) {
+    for (const char *word = unit; *word;) {
+        size_t bytes = strcspn(word, " ");
+        if (is_factor(word, bytes) || is_factor_of_currency(word, bytes))
+            return true;
+        word += bytes + strspn(word + bytes, " ");
+    }
     return false;
 }
 

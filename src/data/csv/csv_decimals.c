@@ -220,5 +220,8 @@ bool pl_csv_mixes_units(const pl_csv *csv, unsigned column, char *text, size_t s
             snprintf(text + used, size - used, "%s%.*s", listed > 0 ? ", " : "", (int)unit.bytes, unit.text);
         listed++;
     }
+    size_t used = strlen(text);
+    if (survey->bare > 0 && listed <= SHOWN_UNITS)
+        snprintf(text + used, size - used, "%snone", listed > 0 ? ", " : "");
     return survey->units + (survey->bare > 0) > 1 && survey->units <= SHOWN_UNITS && 10 * all >= 9 * values;
 }

@@ -195,17 +195,20 @@ static bool read_day(cursor *cursor, pl_date_order order, double *days) {
     return is_day(year, month, day);
 }
 
-/* Reads AM or PM behind an hour, which is then from 1 to 12. Returns false if it is not. */
+/* Reads AM, PM, a.m. or p.m. behind an hour, which is then from 1 to 12. Returns false if it is not. */
 static bool read_half(cursor *cursor, unsigned *hour, bool *given) {
     const struct cursor start = *cursor;
     take(cursor, ' ');
-    *given = cursor->end - cursor->p >= 2 && strchr("aApP", *cursor->p) && (cursor->p[1] | 0x20) == 'm';
+    char half = cursor->p < cursor->end ? (char)(*cursor->p++ | 0x20) : '\0';
+    bool point = take(cursor, '.');
+    *given = (half == 'a' || half == 'p') && (take(cursor, 'm') || take(cursor, 'M'));
     if (!*given) {
         *cursor = start;
         return true;
     }
-    bool afternoon = (*cursor->p | 0x20) == 'p';
-    cursor->p += 2;
+    bool afternoon = half == 'p';
+    if (point)
+        take(cursor, '.');
     bool right = *hour >= 1 && *hour <= 12;
     *hour = *hour % 12 + (afternoon ? 12 : 0);
     return right;
