@@ -37,6 +37,22 @@ static void times_and_factors_are_not_bare_numbers(void **state) {
     assert_rows("v,y\n2.5 k$,1\n2.5 k$,2\n3 k$,3\n", &csv, "1|0:2.5\n2|0:2.5\n3|0:3\n");
 }
 
+static void other_columns_show_what_thousands_are(void **state) {
+    (void)state;
+    assert_rows("u;q;y\n999;0,5;0\n1.125;0,75;1\n12.500;1,25;1\n", &csv,
+                "0|0:999 1:0.5\n1|0:1125 1:0.75\n1|0:12500 1:1.25\n");
+    assert_rows("u;q;y\n999 \xe2\x82\xac;0,5;2.000\n1.125 \xe2\x82\xac;0,75;1\n12.500 \xe2\x82\xac;1,25;1\n", &csv,
+                "2000|0:999 1:0.5\n1|0:1125 1:0.75\n1|0:12500 1:1.25\n");
+    assert_rows("u;q;y\n$999;0.5;0\n$1,125;0.75;1\n$12,500;1.25;1\n", &csv,
+                "0|0:999 1:0.5\n1|0:1125 1:0.75\n1|0:12500 1:1.25\n");
+    assert_rows("u,q,y\n\"1,125\",\"0,5\",0\n\"2,5\",\"0,75\",1\n", &csv, "0|0:1.125 1:0.5\n1|0:2.5 1:0.75\n");
+    /* With both kinds of marks, or an exponent, it is as without the other columns. */
+    assert_rows("u;q;p;y\n1.125;0,5;0.5;0\n12.500;1,25;1.5;1\n", &csv,
+                "0|0:1.125 1:0.5 2:0.5\n1|0:12.5 1:1.25 2:1.5\n");
+    assert_rows("u;q;y\n1.125e2;0,5;0\n12.500;1,25;1\n", &csv, "0|0:112.5 1:0.5\n1|0:12.5 1:1.25\n");
+    assert_rows("u;y\n1.125;0\n12.500;1\n", &csv, "0|0:1.125\n1|0:12.5\n");
+}
+
 static void settings_choose_the_columns(void **state) {
     (void)state;
     const char *text = "a,b,c\n1,2,3\n4,5,6\n";
@@ -554,6 +570,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_form_is_read_right),
         cmocka_unit_test(times_and_factors_are_not_bare_numbers),
+        cmocka_unit_test(other_columns_show_what_thousands_are),
         cmocka_unit_test(settings_choose_the_columns),
         cmocka_unit_test(names_are_those_of_columns_and_categories),
         cmocka_unit_test(many_categories_keep_their_numbers),

@@ -1,9 +1,9 @@
 /* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_names.c names the
- * columns, csv_roles.c decides what they are, csv_decimals.c how their numbers are written (amounts.c reads one),
- * csv_tell.c reports it, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills
- * missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column, csv_rows.c leaves rows out,
- * csv_terms.c reads columns of text, csv_text.c converts the encoding, csv_header.c looks for names, csv_rare.c puts
- * rare categories together, and csv_finish.c gives columns their final numbers and names. */
+ * columns, csv_roles.c decides what they are, csv_decimals.c and csv_marks.c how their numbers are written (amounts.c
+ * reads one), csv_tell.c reports it, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and
+ * fills missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column, csv_rows.c leaves rows
+ * out, csv_terms.c reads columns of text, csv_text.c converts the encoding, csv_header.c looks for names, csv_rare.c
+ * puts rare categories together, and csv_finish.c gives columns their final numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -28,10 +28,11 @@ typedef struct pl_csv_column {
     uint32_t seed;       /* of hashed categories: the hash of the column name */
     pl_date_order order; /* of dates */
     pl_decimals decimals;
-    bool amounts; /* numbers may have the unit, marks between thousands, or brackets (amounts.h) */
-    bool bounded; /* they may be bounds, such as <5 */
-    bool strict;  /* the unit may be a factor, so that other numbers without it count as words */
-    bool fast;    /* most values are plain numbers, and nothing else needs their text */
+    bool amounts;  /* numbers may have the unit, marks between thousands, or brackets (amounts.h) */
+    bool bounded;  /* they may be bounds, such as <5 */
+    bool strict;   /* the unit may be a factor, so that other numbers without it count as words */
+    bool fast;     /* most values are plain numbers, and nothing else needs their text */
+    bool inferred; /* the `decimals` are those of other columns, because no value of this one shows them */
     char unit[PL_UNIT_BYTES];
     pl_fill fill;
     double filler;    /* of PL_FILL_KNOWN */
@@ -47,16 +48,24 @@ typedef struct pl_csv_column {
     bool offset;      /* named by --offset-column: a number that no row lacks */
 } pl_csv_column;
 
+/* How many values of a column show which mark is decimal: a point [0] or a comma [1]. */
+typedef struct pl_csv_marks {
+    uint64_t values;     /* that are not missing */
+    uint64_t decimal[2]; /* numbers with it as the decimal mark */
+    uint64_t unclear[2]; /* numbers such as 1.234 and 1,234, which may be thousands */
+} pl_csv_marks;
+
 /* What the head of the input shows of a column. */
 #define PL_EXAMPLE_BYTES 40 /* of a value shown in a message */
 typedef struct pl_csv_survey {
     uint64_t numbers, words, missing, dates[PL_DATE_ORDERS];
     uint64_t blanks;                  /* those of the words that stand for missing values in columns of numbers */
     uint64_t fits[PL_DECIMALS_COUNT]; /* values that are numbers if written in this way */
-    uint64_t bare, bounds;            /* numbers without a unit, and bounds */
-    uint64_t amounts, units;          /* values that only amounts.c reads as numbers, and how many units they have */
-    uint64_t distinct;                /* different words */
-    double least, most;               /* of the numbers */
+    pl_csv_marks marks;
+    uint64_t bare, bounds;   /* numbers without a unit, and bounds */
+    uint64_t amounts, units; /* values that only amounts.c reads as numbers, and how many units they have */
+    uint64_t distinct;       /* different words */
+    double least, most;      /* of the numbers */
     double date_sums[PL_DATE_ORDERS];
     char example[PL_EXAMPLE_BYTES + 1]; /* the first amount, date or word; empty: none */
     bool repeats;                       /* some value occurs twice */
@@ -215,6 +224,10 @@ bool pl_csv_numeral_in(pl_decimals decimals, const pl_field *field, char *copy, 
 bool pl_csv_any_numeral(const pl_field *field);
 /* Counts a field of the head for each way in which it is a number. Returns false if memory runs out. */
 bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field);
+/* Counts a number of the head by what its marks show (csv_marks.c). */
+void pl_csv_count_marks(pl_csv_marks *marks, const pl_field *field);
+/* Decides how the columns are written whose values do not show it, by those of other columns. */
+void pl_csv_decide_marks(pl_csv *csv);
 /* Chooses a way and a unit for each column, which are those of the model if it knows the column. */
 void pl_csv_choose_decimals(pl_csv *csv, bool modelled);
 /* Do the amounts of the column have several units, none of which most values have? Lists some of them in `text`. */

@@ -126,6 +126,9 @@ bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field) 
         bare |= fits;
     }
     survey->bare += bare;
+    survey->marks.values += bare || !pl_csv_missing(csv, field);
+    if (bare)
+        pl_csv_count_marks(&survey->marks, field);
     if (bare || !pl_csv_has_digit(field) || pl_csv_missing(csv, field))
         return true;
     bool marked = memchr(field->text, ',', field->bytes) || memchr(field->text, '.', field->bytes);
@@ -137,6 +140,8 @@ bool pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field) 
         survey->fits[d]++;
         if (!counted && !count_amount(csv, column, field, &amount))
             return false;
+        if (!counted)
+            pl_csv_count_marks(&survey->marks, field);
         counted = true;
     }
     return !counted || column != csv->label || count_label(csv, field);
@@ -201,6 +206,8 @@ void pl_csv_choose_decimals(pl_csv *csv, bool modelled) {
             set_unit(column, "", 0);
         column->bounded |= modelled && treatment && treatment->bounded;
     }
+    if (!modelled)
+        pl_csv_decide_marks(csv);
     pl_dictionary_clear(&csv->surveyed);
 }
 

@@ -45,7 +45,8 @@ static void tell_list(char *sentence, size_t size, size_t prefix, const list *li
 }
 
 typedef struct lists {
-    list texts, different, nearly, mixed, dates, ambiguous, clocks, commas, groups, amounts, bounds, hashed;
+    list texts, different, nearly, mixed, dates, ambiguous, clocks, commas, groups, inferred[PL_DECIMALS_COUNT],
+        amounts, bounds, hashed;
 } lists;
 
 static void list_date(const pl_csv_column *column, const pl_csv_survey *survey, lists *lists) {
@@ -79,7 +80,9 @@ static void list_role(const pl_csv *csv, unsigned j, lists *lists) {
         list_date(column, survey, lists);
     if (!is_read_as_number(csv, j))
         return;
-    if (column->decimals != PL_DECIMAL_POINT)
+    if (column->inferred)
+        list_column(&lists->inferred[column->decimals], column->name, "", "");
+    else if (column->decimals != PL_DECIMAL_POINT)
         list_column(column->decimals == PL_DECIMAL_COMMA ? &lists->commas : &lists->groups, column->name, "", "");
     if (column->amounts && survey->amounts > 0)
         list_column(&lists->amounts, column->name, "such as ", survey->example);
@@ -112,6 +115,10 @@ void pl_csv_tell_roles(const pl_csv *csv, const pl_reading *reading, const char 
     tell_list(sentence, size, prefix, &lists.clocks, "read as times, in hours");
     tell_list(sentence, size, prefix, &lists.commas, "read with decimal commas");
     tell_list(sentence, size, prefix, &lists.groups, "read with commas between thousands");
+    tell_list(sentence, size, prefix, &lists.inferred[PL_DECIMAL_COMMA],
+              "read with decimal commas and points between thousands, as other columns show");
+    tell_list(sentence, size, prefix, &lists.inferred[PL_GROUPED],
+              "read with commas between thousands, as other columns show decimal points");
     tell_list(sentence, size, prefix, &lists.amounts, "read as numbers, without units and marks");
     tell_list(sentence, size, prefix, &lists.bounds, "has bounds, which are read as if they were values");
     if (reading->tell && strlen(sentence) > prefix)
