@@ -104,6 +104,7 @@ parley_status read_watched(const operands *paths, const parley_settings *setting
     reading.tell = tell;
     reading.user = watching.user;
     reading.watching = watching;
+    reading.kept = true;
     return status == PARLEY_OK ? read_with(paths, settings, engine, reading, out, error) : status;
 }
 

@@ -79,6 +79,7 @@ struct parley_data {
     char *path;        /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
+    uint64_t rounded;      /* as in pl_block */
     bool read_wide;        /* the text was read as doubles, though this rank may have found only ones */
     char wide_columns[96]; /* the columns that need them, if known */
     bool large;     /* its entries are in a mapped file, because they need more than half of the memory; see release */
@@ -138,6 +139,7 @@ typedef struct pl_reading {
     bool hashed, keep_names;
     bool wide;          /* values are doubles, if the format reads them */
     bool unjudged;      /* they are not judged (precision.h), so they keep their type */
+    bool kept;          /* the rows will be used with others, so that a constant keeps its digits too */
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */

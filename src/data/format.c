@@ -348,6 +348,7 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .weight_column = settings->weight_column,
         .offset_column = settings->offset_column,
         .wide = *settings->offset_column != '\0',
+        .unjudged = *settings->offset_column != '\0', /* nothing absorbs what an offset loses */
         .categorical = settings->categorical,
         .labels = settings->labels,
         .hashed = settings->categories == PL_HASHED,

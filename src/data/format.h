@@ -32,8 +32,9 @@ typedef struct pl_block {
     uint64_t first;       /* number of entries before the block */
     uint64_t rows, entries, lines;
     uint32_t columns;
-    bool ones;       /* every value is 1 */
-    bool unweighted; /* every weight is 1 */
+    bool ones;        /* every value is 1 */
+    bool unweighted;  /* every weight is 1 */
+    uint64_t rounded; /* by column modulo 64: has some number more digits than the float that it became? */
     pl_fault fault;
 } pl_block;
 

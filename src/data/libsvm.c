@@ -104,8 +104,10 @@ static const char *read_entry(pl_block *block, const char *p, uint32_t previous,
     pl_numeral numeral;
     if (!pl_numeral_scan(p, &numeral) || !stops(block, numeral.end))
         return fault(block, not_finite(p) ? SAY_FINITE : SAY_VALUE, p, '\n', *column);
-    bool wide = block->values.wide != NULL;
-    if (pl_numeral_value(&numeral, wide, value))
+    bool wide = block->values.wide != NULL, cut = false;
+    bool fits = pl_numeral_value(&numeral, wide, value, &cut);
+    block->rounded |= (uint64_t)cut << (*column - 1) % 64;
+    if (fits)
         return numeral.end;
     fault(block, SAY_LARGE_VALUE, p, '\n', *column);
     block->fault.wide = !wide;

@@ -11,9 +11,10 @@
 
 static_assert(FLT_EVAL_METHOD == 0, "numbers must be rounded to their own type");
 
-#define MOST_DIGITS 19       /* digits that fit in 64 bits */
-#define FAR_POWER 1000000000 /* larger exponents are set to this */
-#define EXACT_POWER 22       /* 10^22 is exact as a double */
+#define MOST_DIGITS 19                    /* digits that fit in 64 bits */
+#define MOST_OF_FLOAT ((uint64_t)1 << 24) /* up to here numbers of digits are exact as floats */
+#define FAR_POWER 1000000000              /* larger exponents are set to this */
+#define EXACT_POWER 22                    /* 10^22 is exact as a double */
 
 static const double powers_of_ten[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -108,12 +109,13 @@ float pl_numeral_float(const pl_numeral *numeral) {
     return value;
 }
 
-bool pl_numeral_value(const pl_numeral *numeral, bool wide, double *value) {
+bool pl_numeral_value(const pl_numeral *numeral, bool wide, double *value, bool *cut) {
     if (wide) {
         *value = pl_numeral_double(numeral);
         return !isinf(*value);
     }
     float narrow = pl_numeral_float(numeral);
     *value = (double)narrow;
+    *cut |= (numeral->many || numeral->digits > MOST_OF_FLOAT) && *value != pl_numeral_double(numeral);
     return !isinf(narrow) && (fabsf(narrow) >= FLT_MIN || pl_numeral_double(numeral) == 0);
 }

@@ -21,8 +21,8 @@ bool pl_numeral_scan(const char *text, pl_numeral *numeral);
 double pl_numeral_double(const pl_numeral *numeral);
 float pl_numeral_float(const pl_numeral *numeral);
 /* The number as a float, or as a double if `wide`. Returns false if it is beyond that type: too large or, for a float,
- * so small that it loses digits. */
-bool pl_numeral_value(const pl_numeral *numeral, bool wide, double *value);
+ * so small that it loses digits. Sets `*cut` if the number has more digits than its float. */
+bool pl_numeral_value(const pl_numeral *numeral, bool wide, double *value, bool *cut);
 
 /* Switches this thread to the C locale for reading and printing numbers, until pl_locale_back. */
 typedef struct pl_locale {

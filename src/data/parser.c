@@ -167,6 +167,7 @@ static parley_status collect(pl_parser *parser, parley_error *error) {
         if (status != PARLEY_OK)
             return status;
         parser->unweighted &= block->unweighted;
+        parser->rounded |= block->rounded;
         close_gap(parser, block);
         parser->rows += block->rows;
         parser->entries += block->entries;

@@ -22,6 +22,7 @@ struct pl_parser {
     uint64_t passed;   /* number of rows before those, which were discarded */
     bool ones;
     bool wide;                                /* values are doubles */
+    uint64_t rounded;                         /* as in pl_block */
     bool needs_all;                           /* columns get their final numbers when all rows have been read */
     bool weighted, unweighted;                /* the format has weights; all weights so far are 1 */
     const char *spill;                        /* as in pl_reading */
@@ -65,6 +66,10 @@ uint64_t pl_parser_bytes(const pl_parser *parser);
 uint64_t pl_parser_used(const pl_parser *parser);
 /* Discards the rows, so that the next window starts at the front of the arrays. */
 void pl_parser_rewind(pl_parser *parser);
+/* Bytes of an entry in the arrays. */
+static inline uint64_t pl_parser_entry_bytes(const pl_parser *parser) {
+    return sizeof(uint32_t) + (parser->ones ? 0 : pl_value_size(parser->wide));
+}
 /* The values of all rows in the arrays. */
 pl_values pl_parser_values(const pl_parser *parser);
 /* Fails because the input `name` has no rows. */

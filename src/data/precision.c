@@ -1,6 +1,6 @@
 /* precision.c: which columns floats would blur. Rounding to a float changes a value x by at most |x| 2^-24. A column
- * whose values other than 0 lie in [low, high] keeps less than 16 bits of its range if high - low < 2^-8 max |x|. A
- * column is judged if at least one in 32 sampled rows has it, and if the sample does not already span such a range. */
+ * whose values other than 0 lie in [low, high] keeps less than 16 bits of its range if high - low < 2^-8 max |x|. The
+ * range is that of sampled rows, of which at least one in 32 must have the column. */
 #include "data/precision.h"
 
 #include <float.h>
@@ -17,6 +17,7 @@
 #define LEAST_SHARE 32     /* a judged column has an entry in at least one of so many sampled rows */
 #define KEPT 0x1p-8        /* of the largest value: the range from which floats keep 16 bits */
 #define ROUNDED 0x1p-22    /* of the largest value: what rounding both ends of a range changes at most */
+#define TRIMMED 10         /* one of so many sampled values is left out at either end */
 #define LAST_BITS 0xff     /* of a float: they are 0 in short decimals such as 2019 or 0.5 */
 #define LONGEST 20         /* bytes of a name in a sentence */
 #define SHOWN 3            /* columns that it names */
@@ -60,36 +61,15 @@ parley_status pl_sample_take(const parley_data *data, uint64_t rows, uint64_t si
     return status;
 }
 
-/* Is a value not the one of the text? Of a float that is not known, but short decimals are exact. */
-static bool is_cut(double value, bool wide) {
+/* Has a float digits that a short decimal such as 2019 or 0.5 has not? */
+static bool is_full(double value) {
     float narrow = (float)value;
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof bits);
-    return wide ? (double)narrow != value : (bits & LAST_BITS) != 0;
+    return (bits & LAST_BITS) != 0;
 }
 
-static void include(pl_bands *bands, uint64_t i, double value, bool wide) {
-    bands->low[i] = fmin(bands->low[i], value);
-    bands->high[i] = fmax(bands->high[i], value);
-    bands->cut[i] += is_cut(value, wide);
-}
-
-static void clear(pl_bands *bands, uint64_t i) {
-    bands->low[i] = INFINITY;
-    bands->high[i] = -INFINITY;
-    bands->cut[i] = 0;
-}
-
-/* May floats blur a column, as far as is known? */
-static bool is_near(const pl_bands *bands, uint64_t i) {
-    double most = fmax(fabs(bands->low[i]), fabs(bands->high[i]));
-    return bands->high[i] - bands->low[i] < (KEPT + ROUNDED) * most;
-}
-
-static bool is_blurred(const pl_bands *bands, uint64_t i) {
-    double range = bands->high[i] - bands->low[i], most = fmax(fabs(bands->low[i]), fabs(bands->high[i]));
-    return range > 0 && bands->cut[i] > 0 && range < KEPT * most;
-}
+static bool is_near(double low, double high) { return high - low < (KEPT + ROUNDED) * fmax(fabs(low), fabs(high)); }
 
 static int by_number(const void *left, const void *right) {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
@@ -111,64 +91,107 @@ static void list_common(const pl_sampled *sample, uint64_t count, uint64_t size,
         place[bands->list[i]] = (uint32_t)i + 1;
 }
 
-/* Keeps the columns that floats may blur. */
-static void keep_near(pl_bands *bands, bool wide) {
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < bands->count; i++)
-        if (is_near(bands, i) && (wide || bands->cut[i] > 0))
-            bands->list[kept++] = bands->list[i];
-    bands->count = kept;
+static int by_size(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
 }
 
-parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t columns, bool wide,
-                            pl_bands *out, parley_error *error) {
-    uint32_t *place = NULL;
-    *out = (pl_bands){0};
-    parley_status status = pl_take(&out->low, 3 * (count + 1), sizeof *out->low, "the ranges of columns", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&out->list, count + 1, sizeof *out->list, "the ranges of columns", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&place, columns, sizeof *place, "the ranges of columns", error);
-    if (status != PARLEY_OK)
-        return status;
-    out->high = out->low + count + 1;
-    out->cut = out->high + count + 1;
-    list_common(sample, count, size, place, out);
-    for (uint64_t i = 0; i < out->count; i++)
-        clear(out, i);
+/* May floats blur a column with these sampled values, which are sorted? A tenth of them at either end may be something
+ * else, such as -1 for unknown. `long_digits`: some of its numbers may have been cut. */
+static bool may_blur(const double *value, uint64_t count, bool wide, bool long_digits) {
+    uint64_t trimmed = count / TRIMMED;
+    double low = value[trimmed], high = value[count - 1 - trimmed];
+    for (uint64_t i = 0; i < count && !long_digits && !wide; i++)
+        long_digits = is_full(value[i]);
+    if (!wide && !long_digits)
+        return false;
+    bool alike = low == high; /* as floats they may all be alike because they were blurred */
+    return is_near(value[0], value[count - 1]) || (is_near(low, high) && (!alike || !wide));
+}
+
+/* The sampled values, column by column. `end` gets where each column ends. */
+static void sort_values(const pl_sampled *sample, uint64_t count, const uint32_t *place, uint64_t columns,
+                        uint64_t *end, double *values) {
     for (uint64_t e = 0; e < count; e++) {
         uint32_t at = place[(uint64_t)sample[e].column];
         if (at > 0 && sample[e].value != 0)
-            include(out, at - 1, sample[e].value, wide);
+            end[at]++;
+    }
+    for (uint64_t i = 1; i <= columns; i++)
+        end[i] += end[i - 1];
+    for (uint64_t e = count; e-- > 0;) {
+        uint32_t at = place[(uint64_t)sample[e].column];
+        if (at > 0 && sample[e].value != 0)
+            values[end[at - 1]++] = sample[e].value;
+    }
+    for (uint64_t i = 0, begin = 0; i < columns; begin = end[i++])
+        qsort(values + begin, end[i] - begin, sizeof *values, by_size);
+}
+
+/* Keeps the columns that floats may blur. */
+static void keep_near(pl_bands *bands, const uint64_t *end, const double *values, bool wide, uint64_t rounded) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0, begin = 0; i < bands->count; begin = end[i++])
+        if (may_blur(values + begin, end[i] - begin, wide, rounded >> bands->list[i] % 64 & 1)) {
+            bands->list[kept] = bands->list[i];
+            bands->at[kept++] = values[begin];
+        }
+    bands->count = kept;
+}
+
+parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t rounded,
+                            const parley_data *data, pl_bands *out, parley_error *error) {
+    static const char what[] = "the values of columns";
+    uint32_t *place = NULL;
+    uint64_t *end = NULL;
+    double *values = NULL;
+    *out = (pl_bands){0};
+    parley_status status = pl_take(&out->list, count + 1, sizeof *out->list, what, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&place, data->x.columns, sizeof *place, what, error);
+    if (status == PARLEY_OK) {
+        list_common(sample, count, size, place, out);
+        status = pl_take(&out->at, 3 * out->count + 1, sizeof *out->at, what, error);
+    }
+    if (status == PARLEY_OK)
+        status = pl_take(&end, out->count + 1, sizeof *end, what, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&values, count + 1, sizeof *values, what, error);
+    if (status == PARLEY_OK) {
+        sort_values(sample, count, place, out->count, end, values);
+        keep_near(out, end, values, data->read_wide, rounded);
+        out->cut = out->at + out->count;
+        out->other = out->cut + out->count;
     }
     pl_free(place);
-    keep_near(out, wide);
-    return PARLEY_OK;
+    pl_free(end);
+    pl_free(values);
+    return status;
 }
 
 parley_status pl_bands_measure(pl_bands *bands, const parley_data *data, parley_error *error) {
     const pl_matrix *x = &data->x;
     uint32_t *place = NULL; /* by column: 1 + its place in the list */
-    if (bands->count == 0)
+    if (bands->count == 0 || !data->read_wide)
         return PARLEY_OK;
-    parley_status status = pl_take(&place, x->columns, sizeof *place, "the ranges of columns", error);
-    for (uint64_t i = 0; i < bands->count && status == PARLEY_OK; i++) {
+    parley_status status = pl_take(&place, x->columns, sizeof *place, "the values of columns", error);
+    for (uint64_t i = 0; i < bands->count && status == PARLEY_OK; i++)
         place[bands->list[i]] = (uint32_t)i + 1;
-        clear(bands, i);
-    }
     for (uint64_t e = x->start[0]; e < x->start[x->rows] && status == PARLEY_OK; e++) {
         uint32_t at = place[x->index[e]];
         double value = pl_value_at(x->values, e);
-        if (at > 0 && value != 0)
-            include(bands, at - 1, value, data->read_wide);
+        if (at == 0 || value == 0)
+            continue;
+        bands->cut[at - 1] += (double)(float)value != value;
+        bands->other[at - 1] += value != bands->at[at - 1];
     }
     pl_free(place);
     return status;
 }
 
 void pl_bands_close(pl_bands *bands) {
-    pl_free(bands->low);
     pl_free(bands->list);
+    pl_free(bands->at);
     *bands = (pl_bands){0};
 }
 
@@ -183,13 +206,14 @@ bool pl_is_beyond_floats(const parley_data *data) {
 }
 
 /* Names the columns that need doubles. Returns how many there are. */
-static unsigned name_columns(const pl_bands *bands, parley_data *data) {
+static unsigned name_columns(const pl_bands *bands, bool kept, parley_data *data) {
     unsigned count = 0;
     size_t room = sizeof data->wide_columns, used = 0;
     for (uint64_t i = 0; i < bands->count; i++) {
         char number[24];
         pl_name name = pl_names_at(&data->names, bands->list[i]);
-        if (!is_blurred(bands, i) || ++count > SHOWN)
+        bool blurred = bands->cut[i] > 0 && (bands->other[i] > 0 || kept);
+        if (!blurred || ++count > SHOWN)
             continue;
         if (name.bytes == 0)
             name = (pl_name){number, (uint64_t)snprintf(number, sizeof number, "%llu", bands->list[i] + 1ULL)};
@@ -219,16 +243,14 @@ static parley_status make_narrow(parley_data *data, parley_error *error) {
     return PARLEY_OK;
 }
 
-parley_status pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again,
+parley_status pl_precision_decide(const pl_bands *bands, bool beyond, bool kept, parley_data *data, bool *again,
                                   parley_error *error) {
-    *again = false;
-    for (uint64_t i = 0; i < bands->count && !data->read_wide; i++)
-        *again |= is_near(bands, i);
-    bool needless = data->read_wide && name_columns(bands, data) == 0 && !beyond;
+    *again = !data->read_wide && bands->count > 0;
+    bool needless = data->read_wide && name_columns(bands, kept, data) == 0 && !beyond;
     return needless && data->x.values.wide ? make_narrow(data, error) : PARLEY_OK;
 }
 
-parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *error) {
+parley_status pl_precision_settle(parley_data *data, bool kept, bool *again, parley_error *error) {
     uint64_t count, rows = data->x.rows, size = pl_sample_size(rows, data->x.nonzeros);
     pl_sampled *sample = NULL;
     pl_bands bands = {0};
@@ -237,11 +259,11 @@ parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *
         return PARLEY_OK;
     parley_status status = pl_sample_take(data, rows, size, &sample, &count, error);
     if (status == PARLEY_OK)
-        status = pl_bands_open(sample, count, size, data->x.columns, data->read_wide, &bands, error);
+        status = pl_bands_open(sample, count, size, data->rounded, data, &bands, error);
     if (status == PARLEY_OK)
         status = pl_bands_measure(&bands, data, error);
     if (status == PARLEY_OK)
-        status = pl_precision_decide(&bands, pl_is_beyond_floats(data), data, again, error);
+        status = pl_precision_decide(&bands, pl_is_beyond_floats(data), kept, data, again, error);
     pl_bands_close(&bands);
     pl_free(sample);
     return status;

@@ -11,12 +11,13 @@ typedef struct pl_sampled {
     double column, value;
 } pl_sampled;
 
-/* Columns whose values lie near one another in the sample, and the ranges of their values other than 0. */
+/* Columns whose values in the sample lie near one another, compared with their size. */
 typedef struct pl_bands {
     uint64_t count;
-    double *low, *high;
-    double *cut; /* is some value not what the text said, or may it be so? */
     uint32_t *list;
+    double *at;    /* a value of each */
+    double *cut;   /* number of values that are no floats */
+    double *other; /* number of values that are not `at`; follows `cut` */
 } pl_bands;
 
 /* How many of all `rows` rows, which have `nonzeros` entries, are sampled. */
@@ -24,20 +25,20 @@ uint64_t pl_sample_size(uint64_t rows, uint64_t nonzeros);
 /* Lists the entries of the sampled rows that this process holds. The caller frees them. */
 parley_status pl_sample_take(const parley_data *data, uint64_t rows, uint64_t size, pl_sampled **out, uint64_t *count,
                              parley_error *error);
-/* Finds the columns to judge in the sample of all rows. */
-parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t columns, bool wide,
-                            pl_bands *out, parley_error *error);
-/* Sets the ranges to those of the rows that this process holds. */
+/* Finds the columns in the sample of all rows. `rounded` is that of all rows. */
+parley_status pl_bands_open(const pl_sampled *sample, uint64_t count, uint64_t size, uint64_t rounded,
+                            const parley_data *data, pl_bands *out, parley_error *error);
+/* Counts doubles in the rows that this process holds. */
 parley_status pl_bands_measure(pl_bands *bands, const parley_data *data, parley_error *error);
 void pl_bands_close(pl_bands *bands);
 
 /* Is some value out of the range of normal floats? */
 bool pl_is_beyond_floats(const parley_data *data);
-/* Decides by the ranges in all rows, and `beyond` of all rows. Doubles that are not needed become floats. `*again`: the
- * data must be read again as doubles, because floats may have blurred a column. */
-parley_status pl_precision_decide(const pl_bands *bands, bool beyond, parley_data *data, bool *again,
+/* Decides by the counts in all rows; `beyond` is that of all rows, and `kept` as in pl_reading. Doubles that are not
+ * needed become floats. `*again`: the data must be read again as doubles, because floats may have blurred a column. */
+parley_status pl_precision_decide(const pl_bands *bands, bool beyond, bool kept, parley_data *data, bool *again,
                                   parley_error *error);
 /* The whole for data of which this process has all rows. */
-parley_status pl_precision_settle(parley_data *data, bool *again, parley_error *error);
+parley_status pl_precision_settle(parley_data *data, bool kept, bool *again, parley_error *error);
 
 #endif

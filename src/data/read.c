@@ -44,7 +44,7 @@ static parley_status expect(pl_parser *parser, pl_tell tell, void *user, parley_
     char sentence[SENTENCE];
     const char *name = title(parser);
     double size = (double)pl_parser_bytes(parser), used = (double)pl_parser_used(parser);
-    double bytes = (double)parser->rows * 16 + (double)parser->entries * (parser->ones ? 4 : 8);
+    double bytes = (double)parser->rows * 16 + (double)parser->entries * (double)pl_parser_entry_bytes(parser);
     bool known = size > 0 && used > 0;
     double times = known ? size / used : 8;
     parser->expected_rows = (uint64_t)((double)parser->rows * times * 1.02) + 1;
@@ -81,6 +81,7 @@ static void hand_over(pl_parser *parser, parley_data *data) {
     data->x.values = pl_values_in((data->spans[VALUE] = parser->value).data, parser->wide);
     data->format = parser->format;
     data->read_wide = parser->wide;
+    data->rounded = parser->rounded;
     data->large = data->spans[INDEX].file != 0 && (parser->ones || data->spans[VALUE].file != 0);
     if (parser->weighted && !parser->unweighted) {
         pl_span_trim(&parser->weight, parser->rows * sizeof(double));
@@ -111,7 +112,7 @@ parley_status pl_data_judged(pl_parser *parser, const pl_reading *reading, bool 
     parley_status status = pl_data_of_parser(parser, reading, out, error);
     *again = status != PARLEY_OK && parser->fault.wide;
     if (status == PARLEY_OK && !reading->unjudged && parser->format->wide)
-        status = pl_precision_settle(*out, again, error);
+        status = pl_precision_settle(*out, reading->kept, again, error);
     if (*out && (*again || status != PARLEY_OK)) {
         parley_data_free(*out);
         *out = NULL;

@@ -138,7 +138,9 @@ static const char *read_value(pl_block *block, const char *p, double *value, pl_
     if (memchr(p, '|', (size_t)(stop - p)))
         return fault(block, SAY_BAR, p);
     if (pl_numeral_scan(p, &numeral) && numeral.end == stop) {
-        if (pl_numeral_value(&numeral, wide, value))
+        bool cut = false, fits = pl_numeral_value(&numeral, wide, value, &cut);
+        block->rounded |= cut ? UINT64_MAX : 0;
+        if (fits)
             return stop;
         fault(block, SAY_VALUE, p);
         block->fault.wide = !wide;

@@ -318,7 +318,7 @@ static parley_status check_numbered(const parley_data *data, parley_error *error
 static parley_status judge_own(parley_data *data, parley_error *error) {
     bool again;
     data->read_wide = true;
-    return pl_precision_settle(data, &again, error);
+    return pl_precision_settle(data, false, &again, error);
 }
 
 /* Reads rows that only this rank has. */
@@ -363,7 +363,7 @@ static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const 
     if (status != PARLEY_OK)
         return status;
     data->read_wide = true;
-    return pl_precision_of_ranks(engine, data, &again, error);
+    return reading->unjudged ? PARLEY_OK : pl_precision_of_ranks(engine, data, &again, error);
 }
 
 static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {
@@ -411,7 +411,7 @@ parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigne
                                     : read_shared(engine, words, count, &as, pool, &inputs, out, error);
     if (status == PARLEY_OK && engine->ranks > 1)
         status = pl_spread_measure(engine, *out, error);
-    else if (status == PARLEY_OK && own)
+    else if (status == PARLEY_OK && own && !reading->unjudged)
         status = judge_own(*out, error);
     pl_inputs_close(&inputs);
     if (status != PARLEY_OK) {

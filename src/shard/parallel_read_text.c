@@ -45,8 +45,9 @@ typedef struct parsing {
     uint64_t count, room;
     parley_status status; /* of the first failure on this rank; another rank may fail on an earlier line */
     parley_error error;
-    bool stopped; /* this rank ignores all further text */
-    bool faulty;  /* a line was invalid */
+    bool unjudged; /* as in pl_reading */
+    bool stopped;  /* this rank ignores all further text */
+    bool faulty;   /* a line was invalid */
     char fault[sizeof((parley_error *)0)->sentence];
     uint64_t wanted, done; /* bytes that this rank will read (0 if unknown) and has read */
 } parsing;
@@ -95,7 +96,7 @@ static void expect(parsing *self, uint64_t bytes) {
 /* Fails if the ranks of this machine will not have room for their shares. */
 static parley_status check_room(parsing *self, bool first) {
     const pl_parser *parser = &self->parser;
-    uint64_t bytes = parser->expected_rows * 16 + parser->expected_entries * (parser->ones ? 4 : 8);
+    uint64_t bytes = parser->expected_rows * 16 + parser->expected_entries * pl_parser_entry_bytes(parser);
     return first ? pl_memory_check(bytes * pl_ranks_of_machine(self->engine), self->inputs->title, PL_LESS_DATA,
                                    &self->error)
                  : PARLEY_OK;
@@ -525,7 +526,7 @@ static parley_status finish(parsing *self, bool *again, parley_data **out, parle
         status = pl_data_take(&self->parser, self->inputs->title, out, error);
     if (status == PARLEY_OK)
         status = place_chunks(self, chunks, count, *out, error);
-    if (status == PARLEY_OK && self->parser.format->wide)
+    if (status == PARLEY_OK && self->parser.format->wide && !self->unjudged)
         status = pl_precision_of_ranks(self->engine, *out, again, error);
     for (unsigned i = 0; i < self->inputs->count && status == PARLEY_OK; i++)
         (*out)->file_bytes += self->inputs->list[i].bytes;
@@ -553,7 +554,7 @@ static parley_status open_format(parsing *self, const pl_reading *reading, parle
 static parley_status read_once(pl_engine *engine, const pl_inputs *inputs, const bool *mapped,
                                const pl_reading *reading, pl_pool *pool, bool *again, parley_data **out,
                                parley_error *error) {
-    parsing self = {.engine = engine, .inputs = inputs};
+    parsing self = {.engine = engine, .inputs = inputs, .unjudged = reading->unjudged};
     parley_status status = pl_parser_open_empty(reading->format, pool, &self.parser, error);
     self.parser.wide = status == PARLEY_OK && reading->wide && reading->format->wide;
     if (status == PARLEY_OK)

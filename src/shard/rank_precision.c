@@ -28,54 +28,45 @@ static parley_status gather_sample(pl_engine *engine, const parley_data *data, u
     return status;
 }
 
-/* Replaces the ranges of this rank's rows by those of all rows. */
-static parley_status join_bands(pl_engine *engine, pl_bands *bands, parley_error *error) {
-    double *mine, *all = NULL;
-    uint64_t *bounds = NULL, count = bands->count;
-    parley_status status = pl_take(&mine, 3 * count + 1, sizeof *mine, "gathered lists", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "gathered lists", error);
-    for (uint64_t i = 0; i < count && status == PARLEY_OK; i++) {
-        mine[3 * i] = bands->low[i];
-        mine[3 * i + 1] = bands->high[i];
-        mine[3 * i + 2] = bands->cut[i];
-    }
-    if (status == PARLEY_OK)
-        status = pl_gather_lists(engine, mine, 3 * count, &all, bounds, error);
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
-        for (uint64_t i = 0; i < count; i++) {
-            const double *of = all + bounds[r] + 3 * i;
-            bands->low[i] = fmin(bands->low[i], of[0]);
-            bands->high[i] = fmax(bands->high[i], of[1]);
-            bands->cut[i] = fmax(bands->cut[i], of[2]);
-        }
-    pl_free(mine);
-    pl_free(bounds);
-    pl_free(all);
+#define BITS 64 /* of `cut` */
+
+/* Sums over all ranks, and `cut` of all. */
+typedef struct facts {
+    double rows, nonzeros, beyond, valued, cut[BITS];
+} facts;
+
+static parley_status sum_facts(pl_engine *engine, const parley_data *data, facts *out, uint64_t *cut,
+                               parley_error *error) {
+    *out = (facts){
+        (double)data->x.rows, (double)data->x.nonzeros, pl_is_beyond_floats(data), !pl_are_ones(data->x.values), {0}};
+    *cut = 0;
+    for (unsigned b = 0; b < BITS; b++)
+        out->cut[b] = (double)(data->rounded >> b & 1);
+    parley_status status = pl_sum_ranks(engine, &out->rows, sizeof *out / sizeof(double), error);
+    for (unsigned b = 0; b < BITS; b++)
+        *cut |= (uint64_t)(out->cut[b] > 0) << b;
     return status;
 }
 
 parley_status pl_precision_of_ranks(pl_engine *engine, parley_data *data, bool *again, parley_error *error) {
-    /* over all ranks: rows, entries, ranks with a value that is no float, ranks with a value other than 1 */
-    double sums[] = {(double)data->x.rows, (double)data->x.nonzeros, pl_is_beyond_floats(data),
-                     !pl_are_ones(data->x.values)};
     pl_sampled *sample = NULL;
     pl_bands bands = {0};
-    uint64_t count = 0;
+    uint64_t count = 0, cut;
+    facts facts;
     *again = false;
-    parley_status status = pl_sum_ranks(engine, sums, sizeof sums / sizeof *sums, error);
-    if (status != PARLEY_OK || sums[3] == 0)
+    parley_status status = sum_facts(engine, data, &facts, &cut, error);
+    if (status != PARLEY_OK || facts.valued == 0)
         return status;
-    uint64_t rows = (uint64_t)sums[0], size = pl_sample_size(rows, (uint64_t)sums[1]);
+    uint64_t rows = (uint64_t)facts.rows, size = pl_sample_size(rows, (uint64_t)facts.nonzeros);
     status = gather_sample(engine, data, rows, size, &sample, &count, error);
     if (status == PARLEY_OK)
-        status = pl_bands_open(sample, count, size, data->x.columns, data->read_wide, &bands, error);
+        status = pl_bands_open(sample, count, size, cut, data, &bands, error);
     if (status == PARLEY_OK)
         status = pl_bands_measure(&bands, data, error);
     if (status == PARLEY_OK && bands.count > 0)
-        status = join_bands(engine, &bands, error);
+        status = pl_sum_ranks(engine, bands.cut, 2 * bands.count, error); /* and `other` */
     if (status == PARLEY_OK)
-        status = pl_precision_decide(&bands, sums[2] > 0, data, again, error);
+        status = pl_precision_decide(&bands, facts.beyond > 0, false, data, again, error);
     pl_bands_close(&bands);
     pl_free(sample);
     return status;

@@ -125,7 +125,7 @@ def test_refusals(spark, frames):
         LogisticRegression(localSteps=0).fit(df)
     refused("parameter solver given invalid value", LinearRegression(solver="wrong"), frames("real"))
     bad = {
-        "NaN, infinite": [(Vectors.dense([1.0, float("nan")]), 1.0)],
+        "NaN or infinite": [(Vectors.dense([1.0, float("nan")]), 1.0)],
         "all vectors must have the same size": [(Vectors.dense([1.0]), 1.0), (Vectors.dense([1.0, 2.0]), 0.0)],
         "the features are null": [(None, 1.0), (Vectors.dense([1.0]), 0.0)],
         "the label is null": [(Vectors.dense([1.0]), None), (Vectors.dense([1.0]), 0.0)],

@@ -206,7 +206,9 @@ static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
                         : pl_csv_fill(block, j, field, !pl_looks_missing(field->text, field->bytes));
     }
     double value;
-    if (!pl_numeral_value(&numeral, csv->wide, &value)) {
+    bool cut = false, fits = pl_numeral_value(&numeral, csv->wide, &value, &cut);
+    block->rounded |= cut ? UINT64_MAX : 0; /* columns get their numbers later */
+    if (!fits) {
         field_fault(block, SAY_LARGE, field, j);
         block->fault.wide = !csv->wide;
         return false;
@@ -223,6 +225,7 @@ static bool read_date(pl_block *block, const pl_field *field, unsigned j) {
         return pl_csv_fill(block, j, field, false);
     if (!pl_date_read(field->text, field->bytes, csv->columns[j].order, &years))
         return pl_csv_fill(block, j, field, !pl_looks_missing(field->text, field->bytes));
+    block->rounded = UINT64_MAX;
     if (years != 0)
         pl_csv_emit(block, csv->columns[j].id, years);
     return true;

@@ -122,6 +122,7 @@ bool pl_csv_cross_row(pl_block *block) {
         const pl_csv_cross *cross = &csv->crosses[i];
         const pl_csv_cell *left = &scratch->cells[cross->left], *right = &scratch->cells[cross->right];
         double value = pl_csv_rounded(csv, left->value * right->value);
+        block->rounded = UINT64_MAX;
         if (!left->there || !right->there || value == 0)
             continue;
         if (!isfinite(value)) {
