@@ -54,6 +54,8 @@ static parley_status inspect(const pl_parser *parser, const pl_dictionary *class
     bool whole;
     parley_status status = pl_source_head(parser->source, HEAD_BYTES, &p, &bytes, &whole, error);
     *fits = status == PARLEY_OK;
+    if (!*fits)
+        return status;
     for (end = p + bytes; *fits && p < end; p = newline ? newline + 1 : end) {
         newline = memchr(p, '\n', (size_t)(end - p));
         const char *stop = newline ? newline : end;

@@ -19,6 +19,8 @@
 #define LANE_ROWS 16       /* least rows of a step for each lane */
 #define PARAMETER_COST 0.1 /* of a parameter, forwards and backwards, relative to a visit to a non-zero */
 #define LEAST_PENALTY 1e-300
+#define FARTHEST 8192.0 /* most deviations from 0 at which floats still tell the rows of a column apart */
+#define LARGEST_VALUE 1e30
 #define NOISE 0.5 /* of the objective of a pass, relative */
 
 const pl_net *pl_net_of(const pl_problem *problem) { return (const pl_net *)problem; }
@@ -208,26 +210,50 @@ static void weigh_row(const void *context, uint64_t i, double *sums) {
     sums[0] += data->weight ? data->weight[i] : 1.0;
 }
 
-/* Scales of the inputs; dense ones are also shifted. */
-static parley_status standardise(pl_net *net, const pl_team *team, parley_error *error) {
+/* Fails if a column is so far from 0, compared with its deviation, that floats lose what distinguishes its rows. */
+static parley_status check_far(const pl_net *net, const double *mean, const double *scale, parley_error *error) {
+    const parley_data *data = net->base.data;
+    for (uint64_t j = 0; j < data->x.columns; j++) {
+        char number[24];
+        pl_name name = pl_names_at(&data->names, j);
+        if (name.bytes == 0)
+            name = (pl_name){number, (uint64_t)snprintf(number, sizeof number, "%llu", (unsigned long long)j + 1)};
+        double deviation = scale[j] > 0 ? 1 / scale[j] : 0, size = fabs(mean[j]);
+        if (size * scale[j] <= FARTHEST && size < LARGEST_VALUE && deviation < LARGEST_VALUE)
+            continue;
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: column %.*s has values of about %g that differ by about %.1g, and networks compute with 32-bit "
+            "floats; subtract a number near them, or scale them",
+            data->path, (int)(name.bytes < 40 ? name.bytes : 40), name.text, mean[j], deviation);
+    }
+    return PARLEY_OK;
+}
+
+/* Checks the columns, and finds the scales of the inputs if they are standardised; dense ones are also shifted. */
+static parley_status look_at_columns(pl_net *net, const pl_team *team, parley_error *error) {
     uint64_t columns = net->base.data->x.columns;
     double *mean = NULL, *scale = NULL;
     parley_status status = pl_take(&mean, 2 * columns, sizeof *mean, "the columns' means", error);
     if (status == PARLEY_OK)
         status = pl_take(&scale, columns, sizeof *scale, "the columns' scales", error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && net->standardise)
         status = pl_take(&net->scale, columns, sizeof *net->scale, "the columns' scales", error);
-    if (status == PARLEY_OK && !net->inputs.sparse)
+    if (status == PARLEY_OK && net->standardise && !net->inputs.sparse)
         status = pl_take(&net->shift, columns, sizeof *net->shift, "the columns' means", error);
     if (status == PARLEY_OK)
         status = pl_column_moments(net->base.data, team, mean, scale, error);
-    for (uint64_t j = 0; j < columns && status == PARLEY_OK; j++) {
+    if (status == PARLEY_OK)
+        status = check_far(net, mean, scale, error);
+    for (uint64_t j = 0; j < columns && status == PARLEY_OK && net->standardise; j++) {
         net->scale[j] = (float)scale[j];
         if (net->shift)
             net->shift[j] = (float)mean[j];
     }
-    net->inputs.scale = net->scale;
-    net->inputs.shift = net->shift;
+    if (net->standardise) {
+        net->inputs.scale = net->scale;
+        net->inputs.shift = net->shift;
+    }
     pl_free(mean);
     pl_free(scale);
     return status;
@@ -242,7 +268,8 @@ static parley_status measure(pl_problem *problem, const pl_team *team, parley_er
         status = pl_net_number_rows(net, error);
     if (status == PARLEY_OK)
         status = pl_net_measure_targets(net, team, error);
-    return status == PARLEY_OK && net->standardise ? standardise(net, team, error) : status;
+    bool looked = net->standardise || pl_is_wide(problem->data);
+    return status == PARLEY_OK && looked ? look_at_columns(net, team, error) : status;
 }
 
 /* Weights by He for relu, otherwise by Glorot; biases of 0. */

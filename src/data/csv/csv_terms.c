@@ -193,7 +193,8 @@ parley_status pl_csv_texts_pack(pl_csv *csv, const pl_parser *parser, pl_span *o
     }
     *bytes += all;
     texts->rows = 0; /* the sum over ranks follows */
-    memset(texts->tokens, 0, texts->tokens ? 2 * texts->counted * sizeof *texts->tokens : 0);
+    if (texts->tokens)
+        memset(texts->tokens, 0, 2 * texts->counted * sizeof *texts->tokens);
     return PARLEY_OK;
 }
 
