@@ -20,7 +20,20 @@ _TYPES = {
 }
 
 
+_REMEDIES = {
+    "M": "subtract a date and divide by a unit, as in (X - X.min()) / np.timedelta64(1, 'D')",
+    "m": "divide by a unit, as in X / np.timedelta64(1, 'h')",
+    "c": "take X.real or abs(X)",
+}  # by the kinds of arrays that are no plain numbers, and would lose their unit or half of each number
+
+
+def _real(array: np.ndarray, what: str) -> None:
+    if array.dtype.kind in _REMEDIES:
+        raise ValueError(f"{what} has the type {array.dtype}, not numbers; {_REMEDIES[array.dtype.kind]}")
+
+
 def _typed(array: np.ndarray, otherwise: str) -> np.ndarray:
+    _real(array, "X")
     return array if array.dtype in _TYPES else array.astype(otherwise)
 
 
@@ -29,7 +42,10 @@ def _pointer(array: np.ndarray | None) -> Any:
 
 
 def _doubles(array: Any) -> np.ndarray | None:
-    return None if array is None else np.ascontiguousarray(array, dtype=np.float64)
+    if array is None:
+        return None
+    _real(array := np.asarray(array), "y")
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 class Data:
@@ -110,7 +126,7 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
 
 def from_file(path: Any, **reading: Any) -> Data:
     """Reads a file, or a table of pyarrow or pandas."""
-    with as_file(path) as name:
+    with as_file(path, reading) as (name, reading):
         return Data(make("data", "parley_data_read_with", os.fsencode(name), settings(reading)))
 
 
@@ -121,7 +137,7 @@ def _warn(_user: Any, sentence: Any) -> None:
 def from_file_for(model: Any, path: Any, **reading: Any) -> Data:
     """Reads a file or table for a model, as `parley predict` does: columns are matched by name, labels are not read."""
     warn = ffi.callback("parley_message", _warn)
-    with as_file(path) as name:
+    with as_file(path, reading) as (name, reading):
         return Data(make("data", "parley_data_read_for", model, os.fsencode(name), settings(reading), warn, ffi.NULL))
 
 

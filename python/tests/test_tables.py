@@ -1,6 +1,7 @@
 """Tables of pyarrow and pandas, Parquet and Arrow files, and ONNX."""
 
 import datetime
+import sys
 
 import numpy as np
 import pandas as pd
@@ -109,3 +110,89 @@ def test_columns_far_from_0_are_read_in_full(tmp_path):
     exact = np.linalg.lstsq(np.column_stack((seconds - 1.7e9, x, np.ones(300))), y, rcond=None)[0]
     for found in (of_file.coef[0], of_arrays.coef_):
         np.testing.assert_allclose(found, exact[:2], rtol=1e-6)
+
+
+def test_the_names_of_tables_may_be_numbers(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    values = np.random.default_rng(0).normal(size=(20, 3)).round(3)
+    frame = pd.DataFrame(values)  # with the names 0, 1 and 2
+    table = pyarrow.table(list(values.T), names=["0", "1", "2"])
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (frame, table, tmp_path / "t.parquet"):
+        found = parley.read(source, label_column="0")
+        assert found.feature_names == ["1", "2"]
+        np.testing.assert_allclose(found.X.toarray(), values[:, 1:], rtol=1e-6)
+        np.testing.assert_array_equal(found.y, values[:, 0])
+    model = parley.train(frame, label_column="0", loss="squared")
+    assert len(model.predict(frame)) == 20
+    np.testing.assert_array_equal(model.predict(frame[[2, 1]]), model.predict(frame))
+    for place in range(3):  # a first column without a name is no index
+        names = [*"ab"[:place], "", *"ab"[place:]]
+        found = parley.read(frame.set_axis(names, axis=1), label_column="a")
+        wanted = np.delete(values, names.index("a"), axis=1)
+        np.testing.assert_allclose(found.X.toarray(), wanted, rtol=1e-6)
+        assert sorted(found.feature_names) == ["b", f"c{place + 1}"]
+
+
+@pytest.fixture(params=["pyarrow", "pandas"])
+def writer(request, monkeypatch):
+    """Tables of pandas are written by pyarrow, or by pandas where it is missing."""
+    if request.param == "pandas":
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    else:
+        pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_hours(unit, writer):
+    frame = pd.DataFrame({"y": [1.0, 2.0, 4.0], "d": pd.to_timedelta([30, 90, 60 * 50], unit="min").as_unit(unit)})
+    assert parley.read(frame, label_column="y").X.toarray().ravel().tolist() == [0.5, 1.5, 50.0]
+
+
+def test_durations_of_arrow_are_hours():
+    pyarrow = pytest.importorskip("pyarrow")
+    for unit, minute in (("s", 60), ("ns", 60 * 10**9)):
+        column = pyarrow.array([30 * minute, 90 * minute, None], pyarrow.duration(unit))
+        table = pyarrow.table({"y": [1.0, 2.0, 4.0], "d": column, "e": column.dictionary_encode()})
+        assert parley.read(table, label_column="y").X.toarray()[:2].tolist() == [[0.5, 0.5], [1.5, 1.5]]
+
+
+def test_columns_of_sparse_frames_become_dense(writer):
+    frame = pd.DataFrame({"y": [1.0, 2.0, 3.0], "b": pd.arrays.SparseArray([0, 0, 2.0])})
+    assert parley.read(frame, label_column="y").X.toarray().ravel().tolist() == [0.0, 0.0, 2.0]
+
+
+def test_columns_that_are_no_numbers_or_words_are_named(writer):
+    columns = {
+        "infinite values": [1.0, np.inf, 3.0],
+        "period": pd.period_range("2020-01", periods=3, freq="M"),
+        "interval": pd.cut([1, 2, 3], 2),
+        "complex128": [1 + 2j, 2, 3],
+    }
+    for kind, column in columns.items():
+        with pytest.raises(ValueError, match=f"^column odd has .*{kind}.*; "):
+            parley.read(pd.DataFrame({"y": [1.0, 2.0, 3.0], "odd": column}), label_column="y")
+    missing = pd.DataFrame({"y": [1.0, 2.0, 3.0], "odd": [1.0, np.nan, 3.0]})
+    assert parley.read(missing, label_column="y").X.toarray().ravel().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_infinite_values_of_arrow_are_refused():
+    pyarrow = pytest.importorskip("pyarrow")
+    for kind in (np.float16, np.float32, np.float64):
+        table = pyarrow.table({"y": [1.0, 2.0, 3.0], "b": np.array([1, -np.inf, 3], kind)})
+        with pytest.raises(ValueError, match="^column b has infinite values"):
+            parley.read(table, label_column="y")
+
+
+def test_arrays_that_would_lose_their_unit_are_refused():
+    y = np.array([1.0, 2.0, 3.0])
+    for X, remedy in (
+        (np.array([[1], [2], [3]], "m8[s]"), "X / np.timedelta64"),
+        (np.array([["2020-01-01"], ["2020-01-02"], ["2021-06-03"]], "M8[D]"), "X.min"),
+        (np.array([[1 + 1j], [2], [3]]), "X.real"),
+    ):
+        with pytest.raises(ValueError, match=f"^X has the type .*{remedy}"):
+            parley.train(X, y, loss="squared")
+    with pytest.raises(ValueError, match="^y has the type complex128"):
+        parley.train(y[:, None], y * 1j, loss="squared")
