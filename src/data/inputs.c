@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/csv/csv_table.h"
 #include "data/parser.h"
 #include "data/read.h"
 
@@ -142,14 +143,23 @@ static bool same_names(const pl_names *a, const pl_names *b) {
                               memcmp(a->text, b->text, (size_t)a->start[a->count]) == 0));
 }
 
-/* Column numbers only mean the same if the names are the same. */
+/* Column numbers only mean the same if the names are the same, and values if the units are. */
 static parley_status check_alike(const parley_data *first, const parley_data *other, parley_error *error) {
-    if (same_names(&first->names, &other->names) && same_names(&first->classes, &other->classes) &&
-        first->hash_bits == other->hash_bits)
-        return PARLEY_OK;
-    return pl_fail(error, PARLEY_BAD_INPUT,
-                   "%s and %s have different column or class names; convert their sources together into one cache",
-                   first->path, other->path);
+    pl_table_difference found;
+    bool differ;
+    if (!same_names(&first->names, &other->names) || !same_names(&first->classes, &other->classes) ||
+        first->hash_bits != other->hash_bits)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s and %s have different column or class names; convert their sources together into one cache",
+                       first->path, other->path);
+    parley_status status = pl_table_compare(first->table, other->table, true, other->path, &differ, &found, error);
+    if (status != PARLEY_OK || !differ)
+        return status;
+    return pl_fail(
+        error, PARLEY_BAD_INPUT,
+        "%s and %s: column %s holds %s in the first and %s in the second; convert their sources together into "
+        "one cache",
+        first->path, other->path, found.column, found.ours, found.theirs);
 }
 
 static parley_status reserve(parley_data *data, bool weighted, bool valued, bool wide, parley_error *error) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "data/csv/csv_table.h"
 #include "data/format.h"
 #include "data/terms.h"
 
@@ -27,6 +28,18 @@ parley_status pl_model_columns_format(const pl_reading *reading, const pl_format
                    path, format->title, (int)(first.bytes < SHOWN ? first.bytes : SHOWN), first.text);
 }
 
+/* Fails if the cache has a column in another unit, or dates that were read in another order. */
+static parley_status check_units(const pl_reading *reading, const parley_data *cache, parley_error *error) {
+    pl_table_difference found;
+    bool differ;
+    parley_status status = pl_table_compare(reading->table, cache->table, false, cache->path, &differ, &found, error);
+    if (status != PARLEY_OK || !differ)
+        return status;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s: column %s holds %s, but %s in the model; give the file that the cache was made from",
+                   cache->path, found.column, found.theirs, found.ours);
+}
+
 parley_status pl_model_columns_cache(const pl_reading *reading, const parley_data *cache, parley_error *error) {
     const pl_names *ours = reading->names, *theirs = &cache->names;
     if (!reading->model_columns || !ours || ours->count == 0 || (theirs->count == 0 && !reading->table))
@@ -41,7 +54,7 @@ parley_status pl_model_columns_cache(const pl_reading *reading, const parley_dat
                        cache->path, (unsigned long long)i + 1, (int)(b.bytes < SHOWN ? b.bytes : SHOWN),
                        b.bytes ? b.text : "", (int)(a.bytes < SHOWN ? a.bytes : SHOWN), a.bytes ? a.text : "");
     }
-    return PARLEY_OK;
+    return check_units(reading, cache, error);
 }
 
 /* Whether the data are plain text whose words are looked up in the model. */

@@ -44,4 +44,14 @@ parley_status pl_table_write(const pl_table *table, char **text, parley_error *e
 parley_status pl_table_read(const char *text, const char *path, pl_table *out, parley_error *error);
 void pl_table_free(pl_table *table);
 
+/* A column whose numbers do not mean the same in two tables, and what they are in each. */
+typedef struct pl_table_difference {
+    char column[64], ours[64], theirs[64];
+} pl_table_difference;
+/* Compares the units and orders of dates of two descriptions, of which NULL is like every other (csv_alike.c). Numbers
+ * without a unit are like `ours` with one, as they are in text, and with `either` the other way round too. `path` is
+ * the file of `theirs`, for messages. */
+parley_status pl_table_compare(const char *ours, const char *theirs, bool either, const char *path, bool *differ,
+                               pl_table_difference *out, parley_error *error);
+
 #endif
