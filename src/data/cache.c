@@ -128,6 +128,12 @@ static parley_status attach(const pl_container *container, const char *path, par
 
 static bool finite_double(double value) { return fabs(value) <= 1.7976931348623157e308; }
 
+/* If classes have names, a label is the number of one. */
+static bool is_class(const parley_data *data, double label) {
+    return data->classes.count == 0 ||
+           (label >= 0 && label < (double)data->classes.count && label == (double)(uint64_t)label);
+}
+
 /* Returns what is wrong with a row, or NULL. This is the definition; good_rows is a fast test for the same. */
 static const char *row_fault(const parley_data *data, uint64_t row) {
     const pl_matrix *x = &data->x;
@@ -144,6 +150,8 @@ static const char *row_fault(const parley_data *data, uint64_t row) {
     }
     if (!isfinite(data->label[row]))
         return "its label is not finite";
+    if (!is_class(data, data->label[row]))
+        return "its label is not the number of a class";
     if (data->weight && !(isfinite(data->weight[row]) && data->weight[row] >= 0))
         return "its weight is negative or not finite";
     return NULL;
@@ -178,7 +186,7 @@ static bool good_rows(const parley_data *data, uint64_t first, uint64_t end) {
     for (uint64_t row = first; row < end; row++) {
         uint64_t from = x->start[row], to = x->start[row + 1];
         if (from > to || to > x->nonzeros || !good_indices(x->index + from, to - from, x->columns) ||
-            !finite_double(data->label[row]))
+            !finite_double(data->label[row]) || !is_class(data, data->label[row]))
             return false;
         if (data->weight && !(finite_double(data->weight[row]) && data->weight[row] >= 0))
             return false;

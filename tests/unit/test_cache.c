@@ -6,6 +6,7 @@
 
 #include "data/cache.h"
 #include "data/container.h"
+#include "data/format.h"
 
 static pl_pool *pool;
 
@@ -161,6 +162,30 @@ static void every_wrong_number_is_found(void **state) {
     ASSERT_SPOILED(s.weight[2] = NAN, WRONG "row 3: its weight is negative or not finite");
 }
 
+/* Rows with sets of labels index tables by their labels, as do rows whose labels are words. */
+static void a_label_is_the_number_of_a_class(void **state) {
+    (void)state;
+    static const double labels[] = {0, 1, 2, 60000, -7, 1e15, 1e300, 0.5, -1e-9};
+    parley_data *data, *again;
+    parley_error error = {0};
+    const pl_reading sets = {.format = &pl_format_multilabel};
+    const char *text = "1,3 1:1\n2 2:1\n";
+    assert_int_equal(pl_data_parse_as(text, strlen(text), "t", &sets, pool, 0, &data, &error), PARLEY_OK);
+    assert_int_equal(data->classes.count, 2);
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char expected[400];
+        ((double *)data->label)[1] = labels[i];
+        assert_int_equal(pl_data_write_cache(data, in_folder("g.cache"), &error), PARLEY_OK);
+        parley_status status = pl_data_read(path_text, pool, NULL, NULL, &again, &error);
+        assert_int_equal(status, i < 2 ? PARLEY_OK : PARLEY_BAD_INPUT);
+        snprintf(expected, sizeof expected, "%s: " WRONG "row 2: its label is not the number of a class", path_text);
+        if (i >= 2)
+            assert_string_equal(error.sentence, expected);
+        parley_data_free(again);
+    }
+    parley_data_free(data);
+}
+
 static void wrong_metadata_and_tensors_are_refused(void **state) {
     (void)state;
     static const char numbers[] = WRONG "its metadata lack valid rows, columns and nonzeros";
@@ -263,6 +288,7 @@ int main(void) {
         cmocka_unit_test(a_cache_states_its_format_and_shape),
         cmocka_unit_test(a_cache_can_be_read_in_pieces),
         cmocka_unit_test(every_wrong_number_is_found),
+        cmocka_unit_test(a_label_is_the_number_of_a_class),
         cmocka_unit_test(wrong_metadata_and_tensors_are_refused),
         cmocka_unit_test(damage_anywhere_never_crashes),
         cmocka_unit_test(a_cache_on_standard_input_is_refused),
