@@ -516,5 +516,6 @@ bool pl_takes_table(const pl_glm *glm, const parley_settings *settings) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
     bool exact = strcmp(settings->preset, "auto") == 0 ? pl_linear_takes(PL_AUTO_PRESET, "exact", &glm->base, settings)
                                                        : strcmp(settings->preset, "exact") == 0;
-    return exact && !named && glm->loss->quadratic && !glm->standardise && !settings->inference;
+    return exact && !named && glm->loss->quadratic && !glm->standardise && !settings->inference &&
+           !*settings->offset_column;
 }

@@ -83,6 +83,30 @@ static void tables_are_used_in_their_own_precision(void **state) {
     }
 }
 
+/* label = first + 2 second + 5, of which the first is an offset. */
+static void tables_have_offsets(void **state) {
+    (void)state;
+    static double cells[2 * ROWS], label[ROWS];
+    static const char *const presets[] = {"auto", "exact", "newton"};
+    parley_table table = {ROWS, 2, cells, PARLEY_FLOAT64, 2, 1, label, NULL};
+    fill_table(cells, label);
+    for (unsigned i = 0; i < ROWS; i++) {
+        cells[2 * i] = sin(3.0 * i);
+        label[i] = cells[2 * i] + 2.0 * cells[2 * i + 1] + 5.0;
+    }
+    for (unsigned p = 0; p < COUNT(presets); p++) {
+        char words[120];
+        parley_model *model;
+        parley_error error = {0};
+        snprintf(words, sizeof words, "loss=squared lambda=0 gap=1e-12 offset_column=0 preset=%s", presets[p]);
+        parley_settings settings = settings_of(words);
+        assert_done(parley_train_table(&table, &settings, NULL, NULL, NULL, &model, NULL, &error), &error);
+        assert_close(parley_model_coef(model)[0], 1.0, 1e-12);
+        assert_close(parley_model_coef(model)[1], 2.0, 1e-5);
+        parley_model_free(model);
+    }
+}
+
 static void a_value_of_a_table_must_be_finite(void **state) {
     (void)state;
     static double cells[2 * ROWS], label[ROWS];
@@ -126,6 +150,7 @@ int main(void) {
         cmocka_unit_test(it_finds_the_optimum_of_newton),
         cmocka_unit_test(dependent_columns_have_a_solution),
         cmocka_unit_test(tables_are_used_in_their_own_precision),
+        cmocka_unit_test(tables_have_offsets),
         cmocka_unit_test(a_value_of_a_table_must_be_finite),
         cmocka_unit_test(lost_memory_is_told),
         cmocka_unit_test(losses_have_their_facts),
