@@ -241,7 +241,8 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
         if (status != PARLEY_OK)
             return status;
         for (unsigned i = 0; !*out; i++)
-            *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+            if (asked[i] != &pl_format_multilabel || !names_columns(reading->settings))
+                *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
         if (*out == &pl_format_libsvm && reading->label_sets)
             *out = &pl_format_multilabel;
         if (*out == &pl_format_libsvm && has_no_entries(text, bytes) &&

@@ -97,23 +97,34 @@ static void parse(pl_block *block) {
     }
 }
 
-/* The first row must have several labels and, unless it is empty, an entry. */
+/* Moves `*p` past a number that ends at one of `ends` or at the end. */
+static bool pass_number(const char **p, const char *end, const char *ends) {
+    pl_numeral numeral;
+    if (*p >= end || !pl_numeral_scan(*p, &numeral) || numeral.end > end)
+        return false;
+    *p = numeral.end;
+    return *p == end || (**p && strchr(ends, **p));
+}
+
+/* The first row must have several labels and an entry: 10:30:00 is a time. */
 static bool sniff(const char *text, uint64_t bytes) {
-    const char *p, *stop;
-    uint64_t length = pl_first_line(text, bytes, &p), commas = 0;
+    const char *p;
+    uint64_t length = pl_first_line(text, bytes, &p), labels = 1;
     const char *end = p + length;
     if (length == 0)
         return false;
-    for (stop = p; stop < end && !strchr(" \t\r", *stop); stop++) {
-        commas += *stop == ',';
-        if (!strchr("0123456789,-+.", *stop))
-            return false;
-    }
-    while (stop < end && strchr(" \t\r", *stop))
-        stop++;
-    while (stop < end && *stop >= '0' && *stop <= '9')
-        stop++;
-    return commas > 0 && stop < end && *stop == ':';
+    for (; pass_number(&p, end, ", \t\r") && p < end && *p == ','; p++)
+        labels++;
+    if (labels < 2 || p == end || !strchr(" \t\r", *p))
+        return false;
+    while (p < end && strchr(" \t\r", *p))
+        p++;
+    const char *column = p;
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    if (p == column || p == end || *p++ != ':')
+        return false;
+    return pass_number(&p, end, " \t\r#");
 }
 
 static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
@@ -160,6 +171,14 @@ static void close_labels(void *closed) {
     pl_free(closed);
 }
 
+/* A row is no blank line and no comment. Sets are no labels. */
+static bool row(void *state, const char *line, const char *end, pl_name *label) {
+    (void)state, (void)label;
+    while (line < end && strchr(" \t\r", *line))
+        line++;
+    return line < end && *line != '\n' && *line != '#';
+}
+
 const pl_format pl_format_multilabel = {
     .name = "multilabel",
     .title = "LIBSVM text with several labels",
@@ -177,5 +196,6 @@ const pl_format pl_format_multilabel = {
     .pack = pack,
     .unpack = unpack,
     .finish = finish,
+    .row = row,
     .close = close_labels,
 };

@@ -134,7 +134,11 @@ static parley_status copy_head(splitting *self, const pl_parser *parser, parley_
     return status;
 }
 
-static parley_status check_format(const pl_parser *parser, const char *path, parley_error *error) {
+static parley_status check_format(const pl_parser *parser, const pl_split *split, const char *path,
+                                  parley_error *error) {
+    if (parser->format == &pl_format_multilabel && split->stratified)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: --stratify takes one label per row, and these rows have several; leave it out", path);
     if (parser->format && parser->format->row)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_INPUT,
@@ -149,7 +153,7 @@ static parley_status walk(splitting *self, take_row take, parley_error *error) {
     uint64_t bytes = 1;
     parley_status status = pl_parser_open(self->path, self->reading, self->pool, 0, &parser, error);
     if (status == PARLEY_OK)
-        status = check_format(&parser, self->path, error);
+        status = check_format(&parser, self->split, self->path, error);
     if (status == PARLEY_OK && take == write_row)
         status = copy_head(self, &parser, error);
     while (status == PARLEY_OK && bytes > 0) {

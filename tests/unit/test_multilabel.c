@@ -31,8 +31,19 @@ static void several_labels_in_the_first_row_are_recognised(void **state) {
     static const struct {
         const char *text, *format;
     } inputs[] = {
-        {"1,3 5:1\n", "multilabel"}, {"1 5:1\n", "libsvm"}, {"1,3\n2,4\n", "csv"},
-        {"1,3 a:1\n", "csv"},        {"1,2:3\n", "csv"},
+        {"1,3 5:1\n", "multilabel"},
+        {"1 5:1\n", "libsvm"},
+        {"1,3\n2,4\n", "csv"},
+        {"1,3 a:1\n", "csv"},
+        {"1,2:3\n", "csv"},
+        {"3,1.5,2024-01-01 10:30:00\n", "csv"},
+        {"3,5 10:30:00\n", "csv"},
+        {"3,1.5.2 10:30\n", "csv"},
+        {"3,5 10:30\n", "multilabel"},
+        {"3,, 10:30\n", "csv"},
+        {"-1.5,+3\t10:3e-1# c\n", "multilabel"},
+        {"1,3 10:\n", "csv"},
+        {"1,3 :1\n", "csv"},
     };
     for (unsigned i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         pl_source *source;

@@ -109,6 +109,9 @@ static void other_text_is_split_by_lines(void **state) {
                  (const unsigned[]){0, 1, UINT32_MAX, 1, 0}, 5, counts);
     assert_int_equal(counts[0], 1);
     assert_int_equal(counts[1], 1);
+    const char *const sets[] = {"1,3 1:1\n", "# c\n", "2 1:2\n", " \n", " 2:1\n", "3,1 3:1 # 1\n", "4,5"};
+    assert_split(".svm", (pl_reading){0}, (pl_split){.share = 0.4, .seed = 2}, "", sets,
+                 (const unsigned[]){0, UINT32_MAX, 0, UINT32_MAX, 0, 0, 0}, 7, NULL);
     const char *const plain[] = {"the \"cat\n", "the plan, as it was\n", "\n", "5\" wide"}; /* empty documents count */
     assert_split(".txt", (pl_reading){0}, (pl_split){.share = 0.5, .seed = 2}, "", plain, NULL, 4, NULL);
 }
