@@ -104,7 +104,7 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
     lda->alpha = lda->learns_alpha ? 0.1 : pl_topic_settings_of(settings)->topic_alpha;
     lda->eta = lda->learns_eta ? 0.01 : pl_topic_settings_of(settings)->eta;
     status = pl_narrow(data, &lda->counts, error);
-    lda->base.data = data->x.values.wide ? &lda->counts.data : data;
+    lda->base.data = pl_is_wide(data) ? &lda->counts.data : data;
     if (status == PARLEY_OK)
         *out = &lda->base;
     else
