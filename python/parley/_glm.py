@@ -12,6 +12,7 @@ from scipy.linalg import lstsq
 from scipy.optimize import minimize
 
 from . import _run
+from ._data import Frame, framed
 from ._estimator import SMALL, Fit
 
 _WIDE = 1000  # columns from which on a system of all of them is too large
@@ -54,9 +55,20 @@ class Problem:
         self, deviance: Deviance, X: Any, y: np.ndarray, weight: Any, alpha: float, free: bool, offset: Any = None
     ):  # fmt: skip
         self.deviance, self.X, self.y, self.alpha, self.free = deviance, X, y, alpha, free
-        self.offset = 0.0 if offset is None else offset
+        self.offset, self.frame = 0.0 if offset is None else offset, Frame(X, y)
         weight = np.ones(len(y)) if weight is None else weight
         self.share = weight / weight.sum()
+
+    def centre(self, v: np.ndarray | None) -> np.ndarray | None:
+        """Subtracts the means of columns that are far from 0, such as years, which would be nearly collinear with the
+        intercept. Returns the model for the rows that are left; `original` converts it back."""
+        self.frame = framed(self.X, self.y, "tweedie", "free" if self.free else "none")
+        self.X = self.frame.X
+        return None if v is None else np.append(v[:-1], self.frame.inside(v[:-1], v[-1]))
+
+    def original(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The coefficients and the intercept for the rows as given."""
+        return v[None, :-1], self.frame.outside(v[None, :-1], v[-1:])
 
     def decide(self, v: np.ndarray) -> np.ndarray:
         return self.X @ v[:-1] + v[-1] + self.offset
@@ -85,7 +97,7 @@ class Problem:
         return v
 
     def step(self, v: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Newton's step of least norm."""
+        """Newton's step; of least norm, in units of the columns, if columns depend on each other."""
         curvature = self.share * curvature
         rows = np.sqrt(curvature)[:, None] * self.X
         system = np.zeros((len(v), len(v)))
@@ -94,9 +106,11 @@ class Problem:
             system[-1, :-1] = system[:-1, -1] = curvature @ self.X
             system[-1, -1] = curvature.sum()
         system[np.arange(len(v) - 1), np.arange(len(v) - 1)] += self.alpha
-        values, vectors = np.linalg.eigh(system)
+        diagonal = system.diagonal()
+        unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)) if self.alpha == 0 else np.ones(len(v))
+        values, vectors = np.linalg.eigh(unit[:, None] * system * unit)
         good = values > _TINY * values[-1] if self.alpha == 0 else values > 0
-        return -vectors[:, good] @ ((vectors[:, good].T @ gradient) / values[good])
+        return -unit * (vectors[:, good] @ ((vectors[:, good].T @ (unit * gradient)) / values[good]))
 
 
 def newton(problem: Problem, v: np.ndarray, tol: float, most: int, ask: Callable) -> tuple[np.ndarray, int, bool]:
@@ -129,12 +143,13 @@ def least_norm(problem: Problem, v: np.ndarray) -> np.ndarray:
 
 def refined(problem: Problem, fit: Fit, tol: float) -> Fit:
     """The fit of the core with the digits that float64 values allow."""
-    v = np.append(fit.coef[0], fit.intercept)
+    v = problem.centre(np.append(fit.coef[0], fit.intercept))
     v, _, done = newton(problem, v, min(tol, 1e-12), 20, lambda *_: True)
     if problem.alpha == 0:
         v = least_norm(problem, v)
     summary = {**fit.summary, "stop": "converged"} if done else fit.summary
-    return fit._replace(coef=v[None, :-1], intercept=v[-1:], summary=summary)
+    coef, intercept = problem.original(v)
+    return fit._replace(coef=coef, intercept=intercept, summary=summary)
 
 
 def small(X: Any) -> bool:
@@ -152,6 +167,7 @@ def solved(problem: Problem, start: np.ndarray | None, tol: float, most: int, lo
             log.progress.show(row)
         return True
 
+    start = problem.centre(start)
     v = problem.start() if start is None or not np.isfinite(problem.value(start)) else start
     if problem.X.shape[1] < _WIDE:
         if sp.issparse(problem.X):
@@ -164,9 +180,9 @@ def solved(problem: Problem, start: np.ndarray | None, tol: float, most: int, lo
         )  # fmt: skip
         v, steps, done = found.x, int(found.nit), bool(found.success)
     ask(max(1, steps), problem.value(v))
-    if problem.alpha == 0 and done and small(problem.X):
+    if problem.alpha == 0 and done and problem.X.shape[1] < _WIDE:
         v = least_norm(problem, v)
     log.close()
     summary = {"stop": "converged" if done else "rounds", "rounds": max(1, steps), "objective": problem.value(v),
                "dual": np.nan, "gap": np.nan, "relative_gap": np.nan}  # fmt: skip
-    return Fit(v[None, :-1], v[-1:], summary, np.array(rows, dtype=_run.ROW))
+    return Fit(*problem.original(v), summary, np.array(rows, dtype=_run.ROW))

@@ -90,3 +90,21 @@ def test_offsets_of_losses_that_the_core_lacks():
     np.testing.assert_allclose(np.append(model.intercept_, model.coef_), wanted, rtol=1e-6)
     with pytest.raises(ValueError, match="each row needs one"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("power", [0, 1.5, 3])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, np.float32])
+def test_columns_of_years_and_of_any_unit_need_no_scaling(power, kind):
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(1995, 2020, 300), rng.normal(size=300)]
+    y = np.exp(0.05 * (X[:, 0] - 2007) + 0.3 * X[:, 1]) * rng.gamma(5.0, 0.2, 300)
+    how = {"power": power, "alpha": 0, "link": "log", "tol": 1e-9}
+    found = parley.TweedieRegressor(**how).fit(kind(X), y)
+    near = X - [2007, 0]
+    wanted = linear_model.TweedieRegressor(**how, max_iter=10000).fit(near, y)
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-4)
+    assert found.score(kind(X), y) == pytest.approx(wanted.score(near, y), abs=1e-6)
+    assert power != 3 or found.score(kind(X), y) == pytest.approx(0.510, abs=5e-4)
+    if kind is np.asarray:
+        units = parley.TweedieRegressor(**how).fit(X * [1, 1e7], y)
+        np.testing.assert_allclose(units.coef_ * [1, 1e7], wanted.coef_, rtol=1e-4)
