@@ -312,7 +312,8 @@ static bool read_character(const char *text, char *out) {
         }
     *out = *text;
     bool graphic = *text > ' ' && *text < 0x7f, letter = (*text | 0x20) >= 'a' && (*text | 0x20) <= 'z';
-    return !text[1] && (*text == ' ' || *text == '\t' || (graphic && !letter && !strchr("0123456789\"+-.", *text)));
+    return *text && !text[1] &&
+           (*text == ' ' || *text == '\t' || (graphic && !letter && !strchr("0123456789\"+-.", *text)));
 }
 
 static parley_status read_characters(const parley_settings *settings, pl_reading *out, parley_error *error) {

@@ -7,6 +7,7 @@
 static parley_settings settings;
 
 static pl_reading text_reading(const char *const *options) {
+    pl_settings_clear(&settings);
     pl_settings_defaults(&settings);
     for (; options && *options; options += 2) {
         parley_error error = {0};
@@ -244,5 +245,7 @@ int main(void) {
         cmocka_unit_test(text_is_recognised_where_rows_are_documents),
         cmocka_unit_test(lost_memory_is_reported),
     };
-    return cmocka_run_group_tests_name("text", tests, open_pools, close_pools);
+    int failed = cmocka_run_group_tests_name("text", tests, open_pools, close_pools);
+    pl_settings_clear(&settings);
+    return failed;
 }
