@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define SHOWN 40 /* bytes of a word shown in a message */
 #define HEAD_BYTES ((uint64_t)1 << 10)
@@ -84,6 +85,20 @@ const char *pl_past_preamble(const pl_reading *reading, const char *p, const cha
             return whole ? end : NULL;
     }
     return whole ? end : NULL;
+}
+
+const char *pl_past_separator(const char *p, const char *end, char *separator) {
+    const char *q = p, *newline = memchr(p, '\n', (size_t)(end - p));
+    const char *stop = newline && newline > p && newline[-1] == '\r' ? newline - 1 : newline;
+    if (!newline || (stop - p != 5 && stop - p != 7))
+        return p;
+    bool quoted = stop - p == 7;
+    if (quoted && (*q++ != '"' || stop[-1] != '"'))
+        return p;
+    if (strncasecmp(q, "sep=", 4) != 0)
+        return p;
+    *separator = q[4];
+    return newline + 1;
 }
 
 /* Moves to the first line of the data, if some lines above it are left out. Returns false if it is not in the text. */
@@ -240,6 +255,9 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
         }
         if (status != PARLEY_OK)
             return status;
+        char declared;
+        if (pl_past_separator(text, text + bytes, &declared) > text)
+            *out = &pl_format_csv;
         for (unsigned i = 0; !*out; i++)
             if (asked[i] != &pl_format_multilabel || !names_columns(reading->settings))
                 *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;

@@ -93,6 +93,9 @@ bool pl_format_ends(const pl_format *format, const char *path);
  * given character and blank lines. NULL: it is not in this text, which is not the `whole` input. `*lines`: the lines
  * before it. */
 const char *pl_past_preamble(const pl_reading *reading, const char *p, const char *end, bool whole, uint64_t *lines);
+/* Returns the text behind a first line such as sep=; which programs of spreadsheets write, and the separator; else `p`.
+ */
+const char *pl_past_separator(const char *p, const char *end, char *separator);
 /* Finds the first line that is neither blank nor a comment. Returns its length, or 0 if there is none. */
 uint64_t pl_first_line(const char *text, uint64_t bytes, const char **line);
 

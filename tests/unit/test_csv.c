@@ -15,6 +15,8 @@ static void every_accepted_form_is_read_right(void **state) {
         {"a;b;y\r\n 1 ; 2;3\r\n", "3|0:1 1:2\n"},
         {"y,a\n1,?\n2,\n3,NA\n4,nan\n5,N/A\n6,null\n7,7\n", "1|\n2|\n3|\n4|\n5|\n6|\n7|0:7\n"},
         {"y,a\n\n1,5\n   \n2,6", "1|0:5\n2|0:6\n"},
+        {"sep=;\na;b;y\n1,5;2;3\n", "3|0:1.5 1:2\n"},
+        {"\xef\xbb\xbf\"SEP=|\"\r\na|b|y\r\n1|2|3\r\n", "3|0:1 1:2\n"},
         {"target,a,Label\n1,2,3\n", "3|0:1 1:2\n"},
         {"y,w\n1,red\n2,blue\n3,red\n4,\n", "1|1:1\n2|0:1\n3|1:1\n4|\n"},
         {"y,w\n1,\"a,b\"\n2,\"c\"\"d\"\n3,\"e\nf\"\n4,\"c\"\"d\"\n", "1|0:1\n2|1:1\n3|2:1\n4|1:1\n"},
@@ -137,6 +139,12 @@ static void every_fault_has_its_sentence(void **state) {
         {"My table\na,y\n1,1\n",
          "t:1: the first line is a single field, but the next one has more; --skip-lines N leaves out lines above the "
          "header, and --comment C those that begin with a character"},
+        {"# My table\n# of 2024\na;b;y\n1;1;0\n2;1;1\n",
+         "t:1: the first line is a single field, but the next one has more; --skip-lines N leaves out lines above the "
+         "header, and --comment C those that begin with a character"},
+        {"a,y\r1,2\r3,4\r",
+         "t: its lines end in CR alone; save it with the line ends of Unix or Windows, or convert it with tr '\\r' "
+         "'\\n'"},
         {"a,y\ncaf\xe9,1\n", "t:2: \"caf?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
         {"a,y\n\"caf\xc3\",1\n", "t:2: \"caf?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},
         {"a,\xe9,y\n1,2,1\n", "t:1: \"?\" is not UTF-8 text; --encoding latin-1 reads it as Latin-1"},

@@ -9,8 +9,9 @@
 #include "data/csv/csv.h"
 
 #define HEAD_BYTES ((uint64_t)256 << 10)
-#define LOOKED_AT 50 /* lines that decide the separator */
-#define TEXT_WORDS 5 /* words of a field that is a text */
+#define LONGEST_MARKS 12 /* bytes above the names: a byte order mark and a line such as "sep=;" */
+#define LOOKED_AT 50     /* lines that decide the separator */
+#define TEXT_WORDS 5     /* words of a field that is a text */
 
 /* The end of the record at `p`. The last record may have no newline. */
 static const char *record_end(const pl_csv_head *head, const char *p) {
@@ -43,8 +44,24 @@ static unsigned count_rows(pl_csv_head *head, const char *end) {
     }
 }
 
+/* Fails if lines end in CR alone, so that the whole table is one line. */
+static parley_status check_lines(const char *text, uint64_t bytes, const char *path, parley_error *error) {
+    bool inside = false, found = false;
+    for (uint64_t i = 0; i + 1 < bytes && !found; i++) {
+        inside ^= text[i] == '"';
+        found = text[i] == '\r' && !inside;
+    }
+    if (!found || memchr(text, '\n', bytes))
+        return PARLEY_OK;
+    return pl_fail(
+        error, PARLEY_BAD_INPUT,
+        "%s: its lines end in CR alone; save it with the line ends of Unix or Windows, or convert it with tr "
+        "'\\r' '\\n'",
+        path);
+}
+
 /* Reads at least two whole lines of the table. */
-static parley_status read_head(const pl_csv *csv, pl_source *source, pl_csv_head *head, parley_error *error) {
+static parley_status read_head(pl_csv *csv, pl_source *source, pl_csv_head *head, parley_error *error) {
     const char *text;
     uint64_t bytes, lines;
     bool whole;
@@ -53,7 +70,12 @@ static parley_status read_head(const pl_csv *csv, pl_source *source, pl_csv_head
         parley_status status = pl_source_head(source, wanted, &text, &bytes, &whole, error);
         if (status != PARLEY_OK)
             return status;
-        head->text = head->body = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        status = check_lines(text, bytes, head->path, error);
+        if (status != PARLEY_OK)
+            return status;
+        const char *first = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        head->text = head->body = first ? pl_past_separator(first, text + bytes, &csv->separator) : NULL;
+        lines += head->text > first;
         unsigned rows = head->text ? count_rows(head, text + bytes) : 0;
         if (whole)
             head->end = text + bytes;
@@ -442,11 +464,14 @@ parley_status pl_csv_next(pl_parser *parser, parley_error *error) {
     const char *text, *first;
     uint64_t bytes, lines;
     bool whole, found;
-    for (uint64_t wanted = csv->heading_bytes + 3;; wanted *= 4) {
+    char separator;
+    for (uint64_t wanted = csv->heading_bytes + LONGEST_MARKS;; wanted *= 4) {
         parley_status status = pl_source_head(parser->source, wanted, &text, &bytes, &whole, error);
         if (status != PARLEY_OK)
             return status;
-        first = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        const char *top = pl_past_preamble(&csv->look, text, text + bytes, whole, &lines);
+        first = top ? pl_past_separator(top, text + bytes, &separator) : NULL;
+        lines += first > top;
         found = first && (uint64_t)(text + bytes - first) >= csv->heading_bytes;
         if (found || whole)
             break;
@@ -467,19 +492,22 @@ static parley_status keep_words(pl_csv *csv, const pl_reading *reading, parley_e
     return !words || csv->missing_words ? PARLEY_OK : pl_fail_memory(error, "words", strlen(words));
 }
 
-/* A first line of one field above rows of several is a title. */
+/* A first line of one field above rows of several is a title. So are several that begin with the same character, which
+ * is none of words and numbers. */
 static parley_status check_first_line(const pl_csv *csv, const pl_csv_head *head, parley_error *error) {
     static const char candidates[] = {',', '\t', ';'};
     const char *end = record_end(head, head->text), *next = end, *row = end;
     unsigned most = 0;
-    while (row < head->end && is_left_out(head, row, next = record_end(head, row)))
+    bool remark = head->text < end && strchr("#%!;/*", *head->text) != NULL;
+    while (row < head->end && ((next = record_end(head, row)) != NULL) &&
+           (is_left_out(head, row, next) || (remark && *row == *head->text)))
         row = next;
     for (unsigned i = 0; i < sizeof candidates; i++) {
         unsigned fields = count_fields(row, next, candidates[i]);
         most = fields > most ? fields : most;
     }
     if (row >= head->end || most == 1 || count_fields(head->text, end, csv->separator) > 1 ||
-        count_fields(row, next, csv->separator) == 1)
+        (count_fields(row, next, csv->separator) == 1 && !remark))
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_INPUT,
                    "%s:%llu: the first line is a single field, but the next one has more; --skip-lines N leaves out "
@@ -500,7 +528,8 @@ static parley_status inspect(pl_csv *csv, pl_csv_head *head, const pl_reading *r
         status = keep_words(csv, reading, error);
     if (status != PARLEY_OK)
         return status;
-    csv->separator = reading->separator ? reading->separator : find_separator(head, csv->table.separator);
+    if (reading->separator || !csv->separator)
+        csv->separator = reading->separator ? reading->separator : find_separator(head, csv->table.separator);
     status = check_first_line(csv, head, error);
     if (status == PARLEY_OK)
         status = pl_csv_names(csv, head, reading, error);
