@@ -97,6 +97,32 @@ parley_status pl_label_sets_read(const pl_names *classes, pl_label_sets *out, pa
     return PARLEY_OK;
 }
 
+parley_status pl_label_sets_keep(pl_label_sets *sets, const double *rows, parley_error *error) {
+    uint64_t labels = 0, at = 0, from = 0;
+    uint32_t *number; /* of a label that is kept, from 1; others have 0 */
+    parley_status status = pl_take(&number, sets->labels + 1, sizeof *number, "label sets", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t s = 0; s < sets->sets; s++)
+        for (uint64_t m = sets->start[s]; m < sets->start[s + 1] && rows[s] > 0; m++)
+            number[sets->member[m]] = 1;
+    for (uint64_t l = 0; l < sets->labels; l++)
+        if (number[l]) {
+            sets->label[labels++] = sets->label[l];
+            number[l] = (uint32_t)labels;
+        }
+    sets->labels = labels;
+    for (uint64_t s = 0; s < sets->sets; s++) {
+        uint64_t to = sets->start[s + 1];
+        for (; from < to; from++)
+            if (number[sets->member[from]])
+                sets->member[at++] = number[sets->member[from]] - 1;
+        sets->start[s + 1] = at;
+    }
+    pl_free(number);
+    return PARLEY_OK;
+}
+
 void pl_label_sets_free(pl_label_sets *sets) {
     pl_free(sets->label);
     pl_free(sets->start);

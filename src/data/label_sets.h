@@ -20,6 +20,8 @@ bool pl_has_label_sets(const parley_data *data);
 /* Fails because the data have rows with several labels, which the caller does not take. */
 parley_status pl_fail_label_sets(const parley_data *data, parley_error *error);
 parley_status pl_label_sets_read(const pl_names *classes, pl_label_sets *out, parley_error *error);
+/* Removes the labels that are in none of the sets whose `rows` is positive. */
+parley_status pl_label_sets_keep(pl_label_sets *sets, const double *rows, parley_error *error);
 void pl_label_sets_free(pl_label_sets *sets);
 
 #endif

@@ -26,6 +26,24 @@ static void sets_are_classes(void **state) {
     parley_data_free(data);
 }
 
+static void labels_of_no_row_are_removed(void **state) {
+    (void)state;
+    parley_data *data = parse_as(rows, strlen(rows), &sets_of_labels);
+    pl_label_sets sets;
+    assert_int_equal(pl_label_sets_read(&data->classes, &sets, NULL), PARLEY_OK);
+    static const double counts[] = {0, 2, 0, 1}, labels[] = {1, 3};
+    static const uint64_t start[] = {0, 1, 3, 3, 3};
+    static const uint32_t member[] = {0, 0, 1};
+    assert_int_equal(pl_label_sets_keep(&sets, counts, NULL), PARLEY_OK);
+    assert_int_equal(sets.labels, 2);
+    assert_int_equal(sets.sets, 4);
+    assert_memory_equal(sets.label, labels, sizeof labels);
+    assert_memory_equal(sets.start, start, sizeof start);
+    assert_memory_equal(sets.member, member, sizeof member);
+    pl_label_sets_free(&sets);
+    parley_data_free(data);
+}
+
 static void several_labels_in_the_first_row_are_recognised(void **state) {
     (void)state;
     static const struct {
@@ -91,6 +109,7 @@ static void every_failed_allocation_is_survived(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_are_classes),
+        cmocka_unit_test(labels_of_no_row_are_removed),
         cmocka_unit_test(several_labels_in_the_first_row_are_recognised),
         cmocka_unit_test(every_fault_has_its_sentence),
         cmocka_unit_test(names_of_other_classes_are_no_sets),

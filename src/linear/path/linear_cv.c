@@ -133,6 +133,14 @@ static parley_status refuse_part(const crossing *crossing, unsigned f, uint64_t 
                    (unsigned long long)count, (unsigned long long)crossing->count);
 }
 
+/* Says that the rows at fault are not all rows. */
+static parley_status blame_others(unsigned f, parley_status status, parley_error *error) {
+    if (status != PARLEY_BAD_INPUT || !error)
+        return status;
+    parley_error inner = *error;
+    return pl_fail(error, status, "without the rows of fold %u: %.900s", f + 1, inner.sentence);
+}
+
 static parley_status cross(crossing *crossing, unsigned f, parley_error *error) {
     pl_cv *cv = crossing->cv;
     parley_data *others = NULL, *own = NULL;
@@ -149,6 +157,7 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
         status = is_shared(crossing)
                      ? pl_path_rank(crossing->engine, others, crossing->machine, &plan, ask, crossing, &path, error)
                      : pl_path_run(crossing->machine, others, crossing->machine, &plan, ask, crossing, &path, error);
+        status = blame_others(f, status, error);
     }
     bool stopped = status == PARLEY_OK && (is_shared(crossing) ? path->interrupted : is_stopped(crossing));
     if (status == PARLEY_OK && (path->count < crossing->count || stopped))

@@ -154,12 +154,32 @@ static parley_status check_sets(pl_glm *glm, const pl_label_sets *sets, const pa
     return without_positive(glm, settings, error);
 }
 
-static parley_status read_sets(pl_glm *glm, const parley_settings *settings, parley_error *error) {
+/* Keeps the labels of rows whose weight is not 0, on any rank. A fold has the sets of all folds, but not all rows. */
+static parley_status keep_learnt(pl_engine *engine, const parley_data *data, pl_label_sets *sets, parley_error *error) {
+    double *rows, *all = NULL;
+    parley_status status = pl_take(&rows, sets->sets, sizeof *rows, "label sets", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&all, sets->sets, sizeof *all, "label sets", error);
+    for (uint64_t i = 0; i < data->x.rows && status == PARLEY_OK; i++)
+        if (!data->weight || data->weight[i] > 0)
+            rows[(uint64_t)data->label[i]] = 1.0;
+    if (status == PARLEY_OK && engine->ranks > 1)
+        status = pl_sum_workers(engine, PL_EACH_RANK, rows, (unsigned)sets->sets, all, error);
+    if (status == PARLEY_OK)
+        status = pl_label_sets_keep(sets, engine->ranks > 1 ? all : rows, error);
+    pl_free(rows);
+    pl_free(all);
+    return status;
+}
+
+static parley_status read_sets(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     pl_label_sets sets;
     parley_status status = pl_label_sets_read(&glm->base.data->classes, &sets, error);
     if (status != PARLEY_OK)
         return status;
-    status = check_sets(glm, &sets, settings, error);
+    status = keep_learnt(engine, glm->base.data, &sets, error);
+    if (status == PARLEY_OK)
+        status = check_sets(glm, &sets, settings, error);
     if (status == PARLEY_OK)
         status = pl_take(&glm->member, sets.sets * sets.labels, sizeof *glm->member, "label sets", error);
     for (uint64_t s = 0; s < sets.sets && status == PARLEY_OK; s++)
@@ -177,7 +197,7 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_se
     const char *loss = pl_linear_settings_of(settings)->loss;
     bool open = strcmp(loss, "auto") == 0;
     if (pl_has_label_sets(data))
-        return read_sets(glm, settings, error);
+        return read_sets(glm, engine, settings, error);
     if (!open) {
         glm->loss = pl_loss_find(loss);
         if (!glm->loss)
