@@ -110,9 +110,9 @@ static bool pass_number(const char **p, const char *end, const char *ends) {
 static bool sniff(const char *text, uint64_t bytes) {
     const char *p;
     uint64_t length = pl_first_line(text, bytes, &p), labels = 1;
-    const char *end = p + length;
     if (length == 0)
         return false;
+    const char *end = p + length;
     for (; pass_number(&p, end, ", \t\r") && p < end && *p == ','; p++)
         labels++;
     if (labels < 2 || p == end || !strchr(" \t\r", *p))
