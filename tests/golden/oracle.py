@@ -165,9 +165,11 @@ def descend(value, start, bounds):
 
 @remembered
 def solve_smooth(problem):
-    """L-BFGS-B on columns of one size. An L1 penalty becomes smooth by splitting w into positive and negative parts."""
+    """L-BFGS-B, on columns of one size if theirs differ much. An L1 penalty becomes smooth by splitting w into positive and
+    negative parts."""
     x, y, q = columns(problem), problem.y, problem.share
     size = np.maximum(np.abs(x).max(axis=0).toarray().ravel() if sparse.issparse(x) else np.abs(x).max(axis=0), 1e-3)
+    size[:] = size if size.max() > 100 * np.median(size) else 1.0
     x = (sparse.csr_matrix(x) @ sparse.diags(1 / size)).tocsr()
     l1, l2, d = problem.lam * problem.rho / size, problem.lam * (1 - problem.rho) / size**2, x.shape[1]
     split = problem.lam * problem.rho > 0

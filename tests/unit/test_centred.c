@@ -40,10 +40,11 @@ static void far_columns_are_shifted_and_filled(void **state) {
     for (uint64_t i = 0; i < ROWS; i++) {
         double dense[8] = {0};
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
-            dense[data->x.index[e]] = data->x.values.narrow[e];
+            dense[data->x.index[e]] = pl_value_at(data->x.values, e);
         for (uint64_t e = out.x.start[i]; e < out.x.start[i + 1]; e++) {
             assert_true(e == out.x.start[i] || out.x.index[e] > out.x.index[e - 1]);
-            assert_true(out.x.values.narrow[e] == (float)(dense[out.x.index[e]] - centred.shift[out.x.index[e]]));
+            double rest = dense[out.x.index[e]] - centred.shift[out.x.index[e]];
+            assert_true(pl_value_at(out.x.values, e) == (out.x.values.wide ? rest : (double)(float)rest));
             dense[out.x.index[e]] = centred.shift[out.x.index[e]]; /* seen */
         }
         for (unsigned j = 0; j < data->x.columns; j++)
