@@ -35,6 +35,11 @@ _OUTPUTS: dict[str, tuple[Callable, Callable]] = {
 }
 
 
+def shares(output: str, y: np.ndarray) -> int:
+    """What scikit-learn divides the loss of all outputs by where it tells it."""
+    return y.shape[1] if output == "identity" else 1
+
+
 class Layers:
     """The weights and biases of the layers, with the functions of their units."""
 
@@ -58,12 +63,15 @@ class Layers:
             values.append(function(z) if layer + 1 < len(self.coefs) else _OUTPUTS[self.output][0](z))
         return values
 
-    def loss(self, X: Any, y: np.ndarray, weight: np.ndarray | None, alpha: float) -> tuple[float, list]:
-        """The mean loss and ``alpha / 2 |w|^2`` divided by the rows, and the slopes of weights and then of biases."""
+    def loss(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, alpha: float, *, told: bool = False
+    ) -> tuple[float, list]:
+        """The mean loss and ``alpha / 2 |w|^2`` divided by the rows, and the slopes of weights and then of biases. The
+        loss that is `told` is scikit-learn's: of squares, the mean over the outputs instead of their sum."""
         values, total = self.forward(X), float(len(y)) if weight is None else weight.sum()
         with np.errstate(all="ignore"):
             rows = _OUTPUTS[self.output][1](values[-1], y).sum(axis=1)
-            value = float(np.average(rows, weights=weight))
+            value = float(np.average(rows, weights=weight)) / (shares(self.output, y) if told else 1)
         value += alpha / 2 * sum(float(coef.ravel() @ coef.ravel()) for coef in self.coefs) / total
         delta = values[-1] - y
         if weight is not None:
@@ -98,8 +106,9 @@ def by_lbfgs(layers: Layers, X: Any, y: np.ndarray, weight: Any, own: Any, ask: 
     options = {"maxfun": own.max_fun, "maxiter": own.max_iter, "gtol": own.tol}
     found = minimize(objective, layers.packed(), jac=True, method="L-BFGS-B", options=options)
     layers.unpack(found.x)
-    ask(found.nit, found.fun)
-    return int(min(found.nit, own.max_iter)), float(found.fun), found.status == 0
+    told, _ = layers.loss(X, y, weight, own.alpha, told=True)
+    ask(found.nit, told)
+    return int(min(found.nit, own.max_iter)), told, found.status == 0
 
 
 class Steps:
@@ -143,7 +152,8 @@ def one_pass(layers: Layers, steps: Steps, X: Any, y: np.ndarray, weight: Any, o
     total, arrays = 0.0, layers.coefs + layers.intercepts
     for part in gen_batches(len(order), batch):
         rows = order[part]
-        value, slopes = layers.loss(X[rows], y[rows], None if weight is None else weight[rows], steps.own.alpha)
+        part_weight = None if weight is None else weight[rows]
+        value, slopes = layers.loss(X[rows], y[rows], part_weight, steps.own.alpha, told=True)
         total += value * len(rows)
         steps.make(arrays, slopes)
     return total / len(order)

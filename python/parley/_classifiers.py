@@ -162,6 +162,7 @@ class LogisticRegression(Probable):
     (array([0, 0]), 0.97)
     """
 
+    _zero = False
     _texts = {
         "n_iter_": ("ndarray of shape (1,)", "Rounds of the run."),
         "intercept_scaling": "With 'liblinear': the value of the column whose coefficient is the intercept.",

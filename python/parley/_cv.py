@@ -278,6 +278,7 @@ class LogisticRegressionCV(Routed, Probable):
     ((5, 1, 10), 0.98)
     """
 
+    _zero = False
     _texts = {
         "penalty": "'l2', 'l1' or 'elasticnet', which needs `l1_ratios`.",
         "use_legacy_attributes": "Whether the attributes have the shapes that they had in scikit-learn before 1.10.",

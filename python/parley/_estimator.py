@@ -120,6 +120,7 @@ class Linear(Reported, Tagged, BaseEstimator):
     _exact: ClassVar[float | None] = None  # the gap to which small tables are solved; 0: as far as rounding allows
     _complaint: ClassVar[str] = "The run did not converge"
     _narrow: ClassVar[bool] = False  # whether the model of float32 data has float32 coefficients, as in scikit-learn
+    _zero: ClassVar[bool] = True  # whether a fit without an intercept sets the number 0 for all outputs
 
     def _keep(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -163,6 +164,9 @@ class Linear(Reported, Tagged, BaseEstimator):
     def _keep_model(self, coef: np.ndarray, intercept: Any) -> None:
         """Sets `coef_` and `intercept_`, in float32 for such data. A single intercept is a number of numpy."""
         self.coef_ = np.asarray(coef, self._dtype)
+        if self._zero and not getattr(self, "fit_intercept", True):
+            self.intercept_ = 0.0
+            return
         self.intercept_ = self._dtype.type(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, self._dtype)
 
     def _data(self, X: Any, y: Any, weight: Any) -> Any:

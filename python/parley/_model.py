@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -439,6 +440,21 @@ class Path:
             The file.
         """
         call("parley_path_save", self._handle, os.fsencode(path))
+
+    def __reduce__(self) -> tuple:
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(file := os.path.join(folder, "path"))
+            with open(file, "rb") as stored:
+                return _unpickled_path, (stored.read(), self.summary, self.run, self.points)
+
+
+def _unpickled_path(data: bytes, summary: dict, run: np.ndarray, points: np.ndarray) -> Path:
+    with tempfile.TemporaryDirectory() as folder:
+        with open(file := os.path.join(folder, "path"), "wb") as stored:
+            stored.write(data)
+        found = load(file)
+    found.summary, found.run, found.points = summary, run, points  # a file has no gaps, only what they follow from
+    return found
 
 
 def path(

@@ -222,7 +222,7 @@ class _Network(Tagged, BaseEstimator):
             values |= {"validation_fraction": self.validation_fraction, "patience": patience, "metric": self._metric}
         return values
 
-    def _until(self, patience: int) -> Any:
+    def _until(self, patience: int, targets: int) -> Any:
         """Tells the core to stop when the loss has not improved by `tol` in `patience` passes, as in scikit-learn."""
         state = {"best": np.inf, "worse": 0, "passes": 0.0}
 
@@ -232,15 +232,17 @@ class _Network(Tagged, BaseEstimator):
             state["passes"] = row["epochs"]
             if self.early_stopping:
                 self.validation_scores_.append(row["validation"])
-            state["worse"] = 0 if row["objective"] <= state["best"] - self.tol else state["worse"] + 1
+            loss = row["objective"] / targets
+            state["worse"] = 0 if loss <= state["best"] - self.tol else state["worse"] + 1
             self._no_improvement_count = state["worse"]
-            state["best"] = min(state["best"], row["objective"])
+            state["best"] = min(state["best"], loss)
             return not self.early_stopping and state["worse"] > patience
 
         return ask
 
-    def _run(self, data: Any, values: dict[str, Any], start: Any, patience: int) -> tuple[Any, dict, Any]:
-        watch = Watch(self.verbose, self._until(patience))
+    def _run(self, data: Any, values: dict[str, Any], start: Any, patience: int, targets: int) -> tuple[Any, dict, Any]:
+        """Runs the core, whose objective has the sum over targets; scikit-learn tells their mean."""
+        watch = Watch(self.verbose, self._until(patience, targets))
         try:
             result = _run.train(data, values, start, watch)
         except ValueError as failed:
@@ -248,7 +250,7 @@ class _Network(Tagged, BaseEstimator):
                 raise ValueError(_OVERFLOW) from failed
             raise
         rows = result[2]
-        last = {int(round(row["epochs"])): row["objective"] for row in rows if row["epochs"] >= 1 - 1e-9}
+        last = {int(round(row["epochs"])): row["objective"] / targets for row in rows if row["epochs"] >= 1 - 1e-9}
         self.loss_curve_ += list(last.values())
         self.run_ = rows
         if watch.caught:
@@ -269,7 +271,8 @@ class _Network(Tagged, BaseEstimator):
         done, adaptive = 0.0, self.solver == "sgd" and self.learning_rate == "adaptive"
         patience = 2 if adaptive else self.n_iter_no_change
         while True:
-            handle, summary, _ = self._run(data, {**values, **self._patience(passes - int(done))}, start, patience)
+            own = {**values, **self._patience(passes - int(done))}
+            handle, summary, _ = self._run(data, own, start, patience, y.shape[1])
             done += summary["epochs"]
             if summary["stop"] == "diverged" or not adaptive or done >= passes - 0.5 or values["rate"] < _LEAST_RATE:
                 break
@@ -279,7 +282,7 @@ class _Network(Tagged, BaseEstimator):
         self._take(handle)
         self.n_iter_ += int(round(done))
         self.t_ += int(round(done)) * rows
-        self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else summary["objective"]
+        self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else summary["objective"] / y.shape[1]
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=self.loss_)
         self.best_validation_score_ = max(self.validation_scores_) if self.validation_scores_ else None
         if summary["stop"] == "diverged":
@@ -425,7 +428,7 @@ _SHARED = """hidden_layer_sizes : int or sequence of int, default=(100,)
 _ATTRIBUTES = """coefs_, intercepts_ : list of ndarray
         Weights (inputs x outputs) and biases of the layers.
     loss_, best_loss_ : float
-        Loss of the last pass, and the least.
+        Loss of the last pass, and the least; of several targets the mean over them.
     loss_curve_ : list of float
         Loss of each pass.
     validation_scores_, best_validation_score_ : list of float, float

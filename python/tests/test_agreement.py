@@ -210,3 +210,21 @@ def test_gaps_of_tall_tables_are_those_of_the_definition(columns, ratio):
     other = parley.ElasticNet(alpha=alpha, l1_ratio=ratio, fit_intercept=False, tol=1e-8).fit(sp.csr_matrix(X), y)
     assert model.objective_ - model.gap_ <= other.objective_ * (1 + 1e-9)
     assert other.objective_ - other.gap_ <= model.objective_ * (1 + 1e-9)
+
+
+WITHOUT = [
+    "Ridge", "Lasso", "PoissonRegressor", "HuberRegressor", "LinearRegression", "RidgeCV", "LassoCV", "LinearSVR",
+    "QuantileRegressor", "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "LogisticRegression", "SGDClassifier",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+@pytest.mark.filterwarnings("ignore")
+def test_no_intercept_is_the_0_of_scikit_learn(name, small):
+    X, y = small[0], target(name, small)
+    found = getattr(parley, name)(fit_intercept=False).fit(X, y)
+    wanted = theirs(name)(fit_intercept=False).fit(X, y).intercept_
+    assert type(found.intercept_) is type(wanted) and np.array_equal(found.intercept_, wanted)
+    assert found.predict(X).shape == y.shape
+    if "warm_start" in found.get_params():
+        np.testing.assert_allclose(found.set_params(warm_start=True).fit(X, y).intercept_, wanted)

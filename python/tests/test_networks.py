@@ -233,6 +233,7 @@ def test_networks_in_numpy_are_scikit_learns(kind, how):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-4)
     assert (found.n_iter_, found.t_) == (wanted.n_iter_, wanted.t_)
+    assert found.loss_ == pytest.approx(wanted.loss_, rel=1e-5)
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(X), found.predict(X))
 
@@ -269,3 +270,29 @@ def test_several_labels_batch_by_batch(tmp_path):
         MLPClassifier(early_stopping=True).partial_fit(X, y, classes=range(10))
     with pytest.raises(ValueError, match="valid range of the loss"):
         MLPRegressor(loss="poisson").fit(X, -y)
+
+
+@pytest.mark.parametrize("how", [{"solver": "sgd", "alpha": 2.0}, {"solver": "adam"}, {"solver": "lbfgs"}])
+def test_the_loss_of_several_targets_is_their_mean(how):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3))
+    y = np.column_stack([X @ [1.0, 0.0, 0.5], X @ [0.0, 2.0, 0.0], X[:, 0] ** 2])
+    how = {"hidden_layer_sizes": (8,), "random_state": 0, "max_iter": 2 if how["solver"] == "lbfgs" else 20, **how}
+    found, wanted = (kind(**how).fit(X, y) for kind in (MLPRegressor, Regressor))
+    if how["solver"] == "lbfgs":  # scikit-learn's line search takes the slopes of the sum for those of the mean
+        mean = 0.5 * ((found.predict(X) - y) ** 2).mean()
+        penalty = 0.5 * found.alpha * sum((w**2).sum() for w in found.coefs_) / len(y)
+        assert found.loss_ == pytest.approx(mean + penalty, rel=1e-6)
+        return
+    np.testing.assert_allclose(found.loss_curve_, wanted.loss_curve_, rtol=1e-6)
+    assert (found.loss_, found.n_iter_) == (pytest.approx(wanted.loss_, rel=1e-6), wanted.n_iter_)
+
+
+def test_the_loss_of_several_targets_in_the_core_is_their_mean():
+    X = np.random.default_rng(3).normal(size=(400, 3))
+    y = X @ [1.0, 0.0, 0.5]
+    how = {"hidden_layer_sizes": (8,), "alpha": 0.0, "random_state": 0, "batch_size": 20, "max_iter": 400}
+    model = MLPRegressor(**how).fit(X, np.column_stack([y, 2 * y, y + 1]))
+    noisy = MLPRegressor(**how).fit(X, np.column_stack([y, y, y + np.where(np.arange(400) % 2, 3.0, -3.0)]))
+    assert model.loss_ < 0.1
+    assert noisy.loss_ == pytest.approx(0.5 * 9 / 3, rel=0.1)  # one target of three has errors of 3

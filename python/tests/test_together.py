@@ -222,3 +222,16 @@ def test_tables_have_names_words_and_weights(tmp_path):
         parley.train(table.X, [1.0, 0.0])
     with pytest.raises(ValueError, match="y is missing"):
         parley.train(table.X)
+
+
+def test_paths_can_be_pickled():
+    X = np.random.default_rng(0).normal(size=(80, 6))
+    y = X @ [1.0, 0.0, 0.0, 2.0, 0.0, 0.5]
+    for loss, labels in (("squared", y), ("softmax", np.digitize(y, [-1.0, 1.0]))):
+        path = parley.path(X, labels, loss=loss, l1_ratio=1.0, lambdas=6)
+        for again in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path)):
+            assert again.points.tobytes() == path.points.tobytes() and again.summary == path.summary
+            assert (again.coefs == path.coefs).all() and (again.intercepts == path.intercepts).all()
+            between = float(path.lambdas[:2].mean())
+            np.testing.assert_array_equal(again.at(between).predict(X), path.at(between).predict(X))
+            np.testing.assert_array_equal(again.run, path.run)
