@@ -46,13 +46,14 @@ void pl_estimate_gap(pl_run *run) {
 }
 
 /* If the curvature has no bound, no rate is safe, and an objective that rises means that the rate is too large. So does
- * a model that is worse than the one that the run began with, if the combine can make smaller steps. */
-static bool too_far(const pl_run *run, double objective) {
+ * a model that is worse than the first one, if the combine can make smaller steps. A start may be too far as well: for
+ * any method if the curvature has no bound, because neither have the slopes there, and otherwise for primal ones. */
+static bool too_far(const pl_run *run, bool gradient, double objective) {
     unsigned facts = run->problem->facts;
     const pl_certificate *best = &run->best;
     bool worse = objective > best->scale + WORSE * fabs(best->scale);
-    return (worse && run->round > 0 && run->method.combine->stalled) ||
-           ((facts & PL_FACT_SMOOTH) && !(facts & PL_FACT_BOUNDED) &&
+    return (gradient && worse && (run->at_start || (run->round > 0 && run->method.combine->stalled))) ||
+           ((gradient || run->at_start) && (facts & PL_FACT_SMOOTH) && !(facts & PL_FACT_BOUNDED) &&
             objective > best->objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10));
 }
 
@@ -82,7 +83,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     parley_status status = run->type->bound(run->problem, &point, &bound, error);
     if (status != PARLEY_OK)
         return status;
-    run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
+    run->diverged = !isfinite(bound.objective) || too_far(run, gradient, bound.objective);
     best->latest = bound.objective;
     best->latest_gap = bound.objective - bound.dual;
     bool as_good = bound.objective <= best->least + run->type->noise * fabs(best->least);
@@ -98,7 +99,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->pace.hopeless = run->diverged ? run->pace.hopeless : 0;
     if (best->exists)
         best->dual = fmax(best->dual, bound.dual);
-    else
+    else if (!run->at_start || !run->diverged) /* a gradient at a bad start may be as large as it likes */
         measure_progress(run, &bound);
     return PARLEY_OK;
 }
@@ -184,14 +185,17 @@ static void tell_combine(pl_run *run) {
 }
 
 parley_status pl_recover(pl_run *run, parley_error *error) {
-    bool changed;
-    parley_status status = change_something(run, &changed, error);
-    bool goes_back = changed || !isfinite(run->best.latest);
-    if (status == PARLEY_OK && goes_back && (run->method.local->traits & PL_EVALUATES_GRADIENT) &&
+    bool left = run->at_start, changed = false; /* no step led to a bad start, so none was too long */
+    parley_status status = left ? PARLEY_OK : change_something(run, &changed, error);
+    bool goes_back = left || changed || !isfinite(run->best.latest);
+    if (left)
+        pl_say(run,
+               "start: the objective is larger at the model to start from than at w = 0; training starts at w = 0");
+    if (status == PARLEY_OK && goes_back && (left || (run->method.local->traits & PL_EVALUATES_GRADIENT)) &&
         run->method.local->restart)
         status = pl_move_to(run, run->best.w, NULL, error);
-    run->pace.hopeless = changed ? 0 : run->pace.hopeless + 1;
-    run->diverged = false;
+    run->pace.hopeless = left || changed ? 0 : run->pace.hopeless + 1;
+    run->at_start = run->diverged = false;
     return status;
 }
 

@@ -73,6 +73,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     run->engine->adding = 0;
     pl_spans_begin_round(&run->spans);
     parley_status status = advance[run->method.exchange->clock](run, error);
+    run->at_start = false;
     if (status == PARLEY_OK)
         status = look(run, error);
     count_times(run);

@@ -149,6 +149,7 @@ typedef struct pl_run {
     pl_evaluation at; /* the evaluation that the solvers made as they worked */
     pl_round_sums sums;
     double gamma;
+    bool at_start;  /* v is the model to start from, which no round has moved, and may be left for w = 0 */
     bool evaluated; /* whether this round was evaluated */
     bool diverged;  /* the objective was not a number, or rose where it must not */
     /* The state from round to round. */
@@ -258,7 +259,7 @@ bool pl_evaluation_due(pl_run *run);
 bool pl_evaluation_forced(const pl_run *run); /* whether this is the last round */
 /* Computes the workers' own estimate of the gap from the sums of the round. */
 void pl_estimate_gap(pl_run *run);
-/* Returns from a diverged v to the best model, with smaller steps. */
+/* Returns from a diverged v to the best model, with smaller steps; or from a bad start to the first model. */
 parley_status pl_recover(pl_run *run, parley_error *error);
 /* Whether there was no progress over a window of rounds, and no member can change anything. */
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);

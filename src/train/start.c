@@ -26,9 +26,10 @@ parley_status pl_move_to(pl_run *run, const double *w, const double *rows, parle
 
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     parley_status status = pl_move_to(run, w, NULL, error);
+    run->at_start = run->type->noise == 0 && !run->type->keeps_latest; /* otherwise no start is left */
     if (status == PARLEY_OK && (!pl_local_certifies(run->local) || run->validation.rows))
         status = pl_evaluate(run, error); /* otherwise the first round begins with an evaluation of v */
-    return status;
+    return status == PARLEY_OK && run->diverged && run->at_start ? pl_recover(run, error) : status;
 }
 
 static void take_from(const parley_model *model, const pl_addition *addition, void *member) {

@@ -66,6 +66,74 @@ static void a_start_helps_under_another_lambda(void **state) {
     parley_data_free(data);
 }
 
+/* Trains from a model of `scale` times these coefficients and of another intercept. */
+static outcome train_from_scaled(const parley_data *data, const char *loss, const char *words, const parley_model *of,
+                                 double scale, double shift) {
+    static parley_settings settings;
+    outcome outcome = {.data = data, .settings = &settings};
+    double coef[12], intercept = *parley_model_intercept(of) + shift;
+    const double labels[] = {-1, 1};
+    parley_model *start;
+    settings = settings_of(words);
+    for (unsigned j = 0; j < COUNT(coef); j++)
+        coef[j] = scale * parley_model_coef(of)[j];
+    bool classes = strstr(loss, "logistic") || strstr(loss, "hinge");
+    assert_done(
+        parley_model_new(loss, 1, COUNT(coef), coef, &intercept, classes ? labels : NULL, &start, &outcome.error[0]),
+        &outcome.error[0]);
+    assert_done(parley_train_from(data, &settings, start, NULL, NULL, &outcome.model[0], &outcome.summary[0],
+                                  &outcome.error[0]),
+                &outcome.error[0]);
+    parley_model_free(start);
+    return outcome;
+}
+
+/* The starts of one problem and method: near, of the wrong sign, too large, and so large that exp(z) is infinite. */
+static void compare_starts(const parley_data *data, const char *loss, const char *method) {
+    const struct {
+        double scale, shift;
+    } starts[] = {{0.9, 0}, {-1, 0}, {-1, 3}, {20, 0}, {-20, -5}, {1e4, 0}, {-1e4, 50}};
+    char words[160];
+    snprintf(words, sizeof words, "loss=%s %s gap=1e-8 rounds=20000 workers=1 threads=1", loss, method);
+    outcome cold = train_once(data, words);
+    assert_int_equal(cold.summary[0].stop, PARLEY_CONVERGED);
+    for (unsigned i = 0; i < COUNT(starts); i++) {
+        outcome warm = train_from_scaled(data, loss, words, cold.model[0], starts[i].scale, starts[i].shift);
+        if (warm.summary[0].stop != PARLEY_CONVERGED)
+            fail_msg("%s from %g times the coefficients: stopped by %d", words, starts[i].scale, warm.summary[0].stop);
+        assert_close(warm.summary[0].objective, cold.summary[0].objective, 1e-6);
+        for (unsigned j = 0; j < data->x.columns; j++)
+            assert_close(parley_model_coef(warm.model[0])[j], parley_model_coef(cold.model[0])[j], 1e-3);
+        /* Without a penalty the target depends on the first gradient, and the dual of a near start may be far. */
+        if (i == 0 && strstr(words, "lambda=0.1") && !strstr(words, "cocoa+"))
+            assert_at_most((double)warm.summary[0].rounds, (double)cold.summary[0].rounds);
+        free_models(&warm);
+    }
+    free_models(&cold);
+}
+
+static void a_bad_start_does_not_keep_from_the_optimum(void **state) {
+    (void)state;
+    const struct {
+        const char *loss;
+        const sample_plan *plan;
+    } losses[] = {{"poisson", &counts}, {"gamma", &sizes},         {"tweedie", &counts},
+                  {"logistic", &small}, {"squared-hinge", &small}, {"squared", &real}};
+    const char *const presets[] = {"auto", "newton", "lbfgs", "gd"}, *const penalties[] = {"0.1", "0",
+                                                                                           "0.05 l1_ratio=0.5"};
+    for (unsigned l = 0; l < COUNT(losses); l++) {
+        parley_data *data = random_data(*losses[l].plan);
+        for (unsigned p = 0; p < COUNT(presets) * COUNT(penalties); p++) {
+            char method[64];
+            snprintf(method, sizeof method, "preset=%s lambda=%s", presets[p / COUNT(penalties)],
+                     penalties[p % COUNT(penalties)]);
+            compare_starts(data, losses[l].loss, method);
+        }
+        compare_starts(data, losses[l].loss, "preset=cocoa+ lambda=0.1");
+        parley_data_free(data);
+    }
+}
+
 static void a_start_gives_the_same_bits_on_any_ranks(void **state) {
     (void)state;
     parley_data *data = random_data(wide);
@@ -177,6 +245,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_at_the_optimum_ends_at_the_first_look),
         cmocka_unit_test(a_start_helps_under_another_lambda),
+        cmocka_unit_test(a_bad_start_does_not_keep_from_the_optimum),
         cmocka_unit_test(a_start_gives_the_same_bits_on_any_ranks),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(failed_allocations_of_a_start_end_with_a_sentence),
