@@ -112,6 +112,7 @@ def test_times_in_seconds_keep_their_digits(spark, sparse):
 
     random = np.random.default_rng(4)
     t, x = np.round(600 * random.random(400), 3), random.normal(size=400)
+    x[0] = 0.0  # an odd number of entries
     y = 0.02 * t + 2 * x + random.normal(0, 0.1, 400)
     labels = (y - y.mean() + random.normal(0, 3, 400) > 0).astype(float)
 

@@ -393,9 +393,11 @@ class Rows:
         if self.weighted:
             tensors.append(("weight", "F64", 8, self.weights))
         tensors.append(("index", "U32", 4, self.index))
-        if not self.ones:
-            narrow = _as_floats(self.value)  # the ranks judge whether they need doubles
-            tensors.append(("value", "F32", 4, narrow) if narrow else ("value", "F64", 8, self.value))
+        narrow = [] if self.ones else _as_floats(self.value)
+        if narrow is None:  # the ranks judge whether they need doubles, which stand at multiples of 8 bytes
+            tensors.insert(-1, ("value", "F64", 8, self.value))
+        elif not self.ones:
+            tensors.append(("value", "F32", 4, narrow))
         header = {"__metadata__": {"format": "parley-data-1", "rows": str(self.rows), "columns": str(self.size),
                                    "nonzeros": str(self.nonzeros)}}  # fmt: skip
         at = 0
