@@ -71,6 +71,7 @@ class _Scales:
     def solve(self, scale: float, least: float) -> float:
         """Finds the scale at which the slope is 0, at least `least`, by bracketing and then by the Illinois method."""
         low, high, below, above, step, side = least, np.inf, -1.0, 1.0, 1.01, 0
+        bounded = False  # whether the slope is known to be negative at `low`
         close = max(1e-2 * self.estimator._gap(), 1e-10)
         for _ in range(100):
             slope = self(scale)
@@ -78,12 +79,13 @@ class _Scales:
                 return scale
             if slope < 0:
                 low, below, above = scale, slope, above / 2 if side < 0 else above
+                bounded = True
             else:
                 high, above, below = scale, slope, below / 2 if side > 0 else below
             side = -1 if slope < 0 else 1
             if high - low <= close * low:
                 break
-            if low > least and np.isfinite(high):
+            if bounded and np.isfinite(high):
                 last, scale = scale, (low * above - high * below) / (above - below)
                 if abs(scale - last) <= close / 4 * last:  # step over the root, so that the bracket closes
                     scale = min(max(scale - side * close / 2 * scale, low), high)
