@@ -177,6 +177,8 @@ typedef struct pl_look {
     bool cache, mapped, empty; /* mapped: uncompressed text in a file, which can be read from any position */
     const pl_format *format;   /* NULL: a cache, or empty */
 } pl_look;
+/* Is the path a regular file, of so many bytes, which can be read more than once? */
+bool pl_is_regular(const char *path, uint64_t *bytes);
 parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl_look *out, parley_error *error);
 /* Fails because two inputs have different formats. */
 parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,

@@ -15,8 +15,14 @@
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
-static parley_status add_path(pl_inputs *inputs, const char *path, parley_error *error) {
+bool pl_is_regular(const char *path, uint64_t *bytes) {
     struct stat facts;
+    bool regular = strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    *bytes = regular ? (uint64_t)facts.st_size : 0;
+    return regular;
+}
+
+static parley_status add_path(pl_inputs *inputs, const char *path, parley_error *error) {
     bool standard = strcmp(path, "-") == 0;
     for (unsigned i = 0; i < inputs->count && standard; i++)
         if (strcmp(inputs->list[i].path, "-") == 0)
@@ -28,10 +34,7 @@ static parley_status add_path(pl_inputs *inputs, const char *path, parley_error 
     list[inputs->count] = (pl_input){.path = pl_strdup(path)};
     if (!list[inputs->count].path)
         return pl_fail_memory(error, "a file name", strlen(path));
-    if (!standard && stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
-        list[inputs->count].regular = true;
-        list[inputs->count].bytes = (uint64_t)facts.st_size;
-    }
+    list[inputs->count].regular = pl_is_regular(path, &list[inputs->count].bytes);
     inputs->count++;
     return PARLEY_OK;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/available_memory.h"
 #include "base/stop.h"
@@ -184,18 +183,12 @@ static parley_status read_once(const char *path, const pl_reading *reading, pl_p
     return status;
 }
 
-/* Can a path be opened once more, with the same content? */
-static bool is_regular(const char *path) {
-    struct stat facts;
-    return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-}
-
 parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
                                      parley_data **out, parley_error *error) {
     pl_reading as = *reading;
     bool again = false;
     *out = NULL;
-    as.wide |= !is_regular(path);
+    as.wide |= !pl_is_regular(path, &(uint64_t){0});
     parley_status status = read_once(path, &as, pool, block_bytes, &again, out, error);
     if (again) {
         pl_read_wide(&as);

@@ -2,6 +2,7 @@
 #include "data/terms.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/unicode_tables.h"
@@ -167,6 +168,17 @@ void pl_terms_bounds(const parley_settings *settings, double rows, double *least
 static bool is_weighted(pl_term_values values) { return values == PL_TF_IDF || values == PL_LOG_TF_IDF; }
 
 bool pl_terms_change(const pl_terms *terms) { return terms->values != PL_COUNTS; }
+
+static int by_frequency(const void *a, const void *b) {
+    const pl_candidate *x = a, *y = b;
+    if (x->tokens != y->tokens)
+        return x->tokens < y->tokens ? 1 : -1;
+    uint64_t bytes = x->word.bytes < y->word.bytes ? x->word.bytes : y->word.bytes;
+    int order = memcmp(x->word.text, y->word.text, (size_t)bytes);
+    return order ? order : (x->word.bytes > y->word.bytes) - (x->word.bytes < y->word.bytes);
+}
+
+void pl_candidates_sort(pl_candidate *list, uint64_t count) { qsort(list, count, sizeof *list, by_frequency); }
 
 parley_status pl_terms_weights(pl_terms *terms, parley_error *error) {
     if (!is_weighted(terms->values))

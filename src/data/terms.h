@@ -39,6 +39,14 @@ parley_status pl_terms_open(pl_terms *terms, const char *column, bool labelled, 
                             parley_error *error);
 /* Which of `count` terms are kept, by the share or number of texts that have them. */
 void pl_terms_bounds(const parley_settings *settings, double rows, double *least, double *most);
+/* A term that may be kept, with its number among all. */
+typedef struct pl_candidate {
+    double tokens;
+    pl_name word;
+    uint32_t number;
+} pl_candidate;
+/* Frequent terms first; terms of equal frequency by their bytes, so that the order of texts does not matter. */
+void pl_candidates_sort(pl_candidate *list, uint64_t count);
 /* Computes the weights from `documents`. */
 parley_status pl_terms_weights(pl_terms *terms, parley_error *error);
 /* Turns the counts of a row into values. Entries of other columns stay as they are. */

@@ -2,7 +2,6 @@
  * column. While text is read, terms are numbered as they come: threads look them up in one dictionary, and new ones are
  * added block by block. When all is read, terms are chosen by the documents that they are in, numbered by their
  * frequency, and weighed. Text for a model has the model's terms, and others are left out. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/parser.h"
@@ -212,24 +211,8 @@ static parley_status unpack(pl_parser *parser, const char *packed, uint64_t byte
 
 /* The choice of words */
 
-typedef struct candidate {
-    double tokens;
-    pl_name word;
-    uint32_t number;
-} candidate;
-
-/* Frequent words first; words of equal frequency by their bytes, so that the order of documents does not matter. */
-static int by_frequency(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->tokens != y->tokens)
-        return x->tokens < y->tokens ? 1 : -1;
-    uint64_t bytes = x->word.bytes < y->word.bytes ? x->word.bytes : y->word.bytes;
-    int order = memcmp(x->word.text, y->word.text, (size_t)bytes);
-    return order ? order : (x->word.bytes > y->word.bytes) - (x->word.bytes < y->word.bytes);
-}
-
 /* Lists the words that are kept, in their order. */
-static parley_status choose_words(const state *state, const pl_dictionary *words, candidate **out, uint64_t *count,
+static parley_status choose_words(const state *state, const pl_dictionary *words, pl_candidate **out, uint64_t *count,
                                   parley_error *error) {
     const parley_settings *settings = state->settings;
     double least, most;
@@ -239,10 +222,10 @@ static parley_status choose_words(const state *state, const pl_dictionary *words
     for (uint64_t i = 0; i < words->count && status == PARLEY_OK; i++) {
         pl_name word = pl_dictionary_word(words, (uint32_t)i);
         if (state->documents[i] >= least && state->documents[i] <= most)
-            (*out)[(*count)++] = (candidate){state->tokens[i], word, (uint32_t)i};
+            (*out)[(*count)++] = (pl_candidate){state->tokens[i], word, (uint32_t)i};
     }
     if (status == PARLEY_OK)
-        qsort(*out, *count, sizeof **out, by_frequency);
+        pl_candidates_sort(*out, *count);
     if (settings && settings->words && *count > settings->words)
         *count = settings->words;
     return status;
@@ -290,7 +273,7 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
 }
 
 /* Names the columns, and describes how text was read, unless it was simply counted. */
-static parley_status describe(state *state, const candidate *chosen, uint64_t count, parley_data *data,
+static parley_status describe(state *state, const pl_candidate *chosen, uint64_t count, parley_data *data,
                               parley_error *error) {
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -308,7 +291,7 @@ static parley_status describe(state *state, const candidate *chosen, uint64_t co
 }
 
 /* Learns the weights of the chosen words. */
-static parley_status weigh(state *state, const candidate *chosen, uint64_t count, parley_error *error) {
+static parley_status weigh(state *state, const pl_candidate *chosen, uint64_t count, parley_error *error) {
     pl_terms *terms = &state->terms;
     terms->count = count;
     terms->rows = state->rows;
@@ -322,7 +305,7 @@ static parley_status weigh(state *state, const candidate *chosen, uint64_t count
 static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
     state *state = parser->state;
     const pl_dictionary *words = state->parted ? &state->all : &state->words;
-    candidate *chosen = NULL;
+    pl_candidate *chosen = NULL;
     uint32_t *column = NULL;
     uint64_t count;
     if (state->fixed || !data)

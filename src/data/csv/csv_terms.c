@@ -2,7 +2,6 @@
  * row counts how often its text has it. When all rows are read, terms are chosen by the texts that have them, and
  * weighed.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/csv/csv.h"
@@ -220,24 +219,8 @@ parley_status pl_csv_texts_unpack(pl_csv *csv, const char **packed, parley_error
     return PARLEY_OK;
 }
 
-typedef struct candidate {
-    double tokens;
-    pl_name word;
-    uint32_t number;
-} candidate;
-
-/* Frequent words first; words of equal frequency by their bytes, so that the order of rows does not matter. */
-static int by_frequency(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->tokens != y->tokens)
-        return x->tokens < y->tokens ? 1 : -1;
-    int order =
-        memcmp(x->word.text, y->word.text, (size_t)(x->word.bytes < y->word.bytes ? x->word.bytes : y->word.bytes));
-    return order ? order : (x->word.bytes > y->word.bytes) - (x->word.bytes < y->word.bytes);
-}
-
 /* Chooses the terms of column j, and makes room for their counts. */
-static parley_status choose(pl_csv *csv, unsigned j, candidate *room, const char *path, parley_error *error) {
+static parley_status choose(pl_csv *csv, unsigned j, pl_candidate *room, const char *path, parley_error *error) {
     pl_csv_texts *texts = &csv->texts;
     pl_terms *terms = &texts->terms[csv->columns[j].terms];
     uint64_t count = 0, most_words = texts->settings ? texts->settings->words : 0;
@@ -248,10 +231,10 @@ static parley_status choose(pl_csv *csv, unsigned j, candidate *room, const char
             continue;
         texts->dropped[i] = true;
         if (texts->documents[i] >= least && texts->documents[i] <= most)
-            room[count++] = (candidate){texts->tokens[i], pl_dictionary_word(&csv->words, i), i};
+            room[count++] = (pl_candidate){texts->tokens[i], pl_dictionary_word(&csv->words, i), i};
     }
     if (most_words > 0 && count > most_words) {
-        qsort(room, count, sizeof *room, by_frequency);
+        pl_candidates_sort(room, count);
         count = most_words;
     }
     for (uint64_t i = 0; i < count; i++)
@@ -283,7 +266,7 @@ static void drop_entries(const pl_csv *csv, pl_parser *parser) {
 
 parley_status pl_csv_texts_choose(pl_csv *csv, pl_parser *parser, const char *path, parley_error *error) {
     pl_csv_texts *texts = &csv->texts;
-    candidate *room = NULL;
+    pl_candidate *room = NULL;
     if (texts->count == 0)
         return PARLEY_OK;
     parley_status status = texts->shared ? PARLEY_OK : count_rows(csv, parser, error);
